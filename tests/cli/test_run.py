@@ -189,6 +189,13 @@ def test_a_run_on_workers_with_worktrees_is_refused_before_a_session_is_started(
     assert way_out.startswith("give --isolation none")
 
 
+def test_a_run_on_workers_without_a_shared_place_is_refused_before_a_session_is_started(ready):
+    _, message, _ = refused(ready, "Do it", "--on", "temporal://127.0.0.1:1")
+
+    assert message == "no place is set that all machines reach"
+    assert ready("sessions", "--json").ok().json()["sessions"] == []
+
+
 def test_an_agent_does_not_start_a_run(ready):
     ready("start", "w", "Do it").ok()
 

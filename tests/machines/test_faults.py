@@ -60,11 +60,14 @@ def test_a_temporal_that_lost_its_database_goes_on_from_the_journal(tmp_path):
     with cluster(tmp_path, seconds=1.0, own_temporal=True) as world:
         machines = [world.machine(name) for name in ("m0", "m1")]
         session = world.start_session()
-        world.run()
+        first = world.run()
         wait_until(lambda: machines[0].works_on() | machines[1].works_on(), "nothing is done")
         world.temporal.lose_database()
-        time.sleep(1.0)
+        wait_until(lambda: "does not answer" in world.log, "the person is not told")
         world.temporal.start()
+        wait_until(lambda: first.poll() is not None, "the run is followed for ever")
+        assert "detent run --on starts it again" in world.log
+        assert "Traceback" not in world.log
         world.run()
         world.wait_completed(session)
         world.check(session)

@@ -6,6 +6,8 @@ import time
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from detent.core.session.status import Status
 from detent.store.state_home import digest
 from tests.support.page import opened
@@ -81,6 +83,8 @@ def test_draining_loses_nothing(tmp_path):
         world.machine("other")
         drained.send(signal.SIGTERM)
         assert drained.process.wait(30) == 0
+        assert "drains: 4 jobs to finish" in drained.log
+        assert "Traceback" not in drained.log
         world.wait_completed(session)
         world.check(session)
         state = world.handle(lambda handle: handle.state, session)
@@ -94,7 +98,7 @@ def test_a_run_that_is_killed_leaves_no_process_behind(tmp_path):
         session = world.start_session()
         run = world.run()
         wait_until(lambda: is_held(world, session), "the phase is not held")
-        started = [pid for pid in _children(run.pid) if "flow_process" in _command(pid)]
+        started = [pid for pid in _children(run.pid) if "flow_child" in _command(pid)]
         run.kill()
         run.wait()
         assert len(started) == 1
@@ -113,3 +117,34 @@ def _command(pid: int) -> str:
         return Path(f"/proc/{pid}/cmdline").read_text()
     except OSError:
         return ""
+
+
+def test_a_run_says_that_it_waits_for_a_worker_with_a_label(tmp_path):
+    phases, labels = '"a", {key = "b", needs = ["a"]}', 'labels = {b = ["gpu"]}'
+    with cluster(tmp_path, seconds=0.2, phases=phases, labels=labels) as world:
+        session = world.start_session()
+        running = world.run()
+        wait_until(lambda: "no worker takes work" in world.log, "nothing is said of workers")
+        world.machine("plain", "fpga")
+        assert "no phase asks for fpga" in (tmp_path / "plain" / "worker.log").read_text()
+        wait_until(lambda: "b waits for a worker with --labels gpu" in world.log, "nothing is said of labels")
+        assert "no worker has the label gpu; needed by b" in world.detent("workers").stdout
+        world.machine("special", "gpu")
+        assert running.wait(60) == 0
+        world.wait_completed(session)
+        listed = world.detent("workers").stdout.splitlines()
+        assert [line.partition(";")[0].partition(", ")[2] for line in sorted(listed)] in (
+            ["4 slots, fpga", "4 slots, gpu"],
+            ["4 slots, gpu", "4 slots, fpga"],
+        )
+
+
+@pytest.mark.parametrize("verb", ["worker", "workers", "run"])
+def test_a_namespace_that_is_not_there_is_refused_in_one_line(tmp_path, verb):
+    with cluster(tmp_path) as world:
+        world.start_session()
+        done = world.detent(verb, namespace="nowhere")
+        assert done.returncode == 1
+        assert "Namespace nowhere is not found" in done.stderr
+        assert "Traceback" not in done.stderr
+        assert "Fatal" not in done.stderr

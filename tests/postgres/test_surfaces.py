@@ -11,7 +11,9 @@ from itertools import islice
 
 import pytest
 
+from detent.core.decision.statement import Statement
 from detent.engine.project import open_project
+from detent.errors import Refused
 from detent.store.state_home import digest
 from tests.support.command import Tool
 from tests.support.keys import make_ssh_key
@@ -205,6 +207,17 @@ def test_work_of_another_machine_is_signed_where_its_files_are(pair, tmp_path):
         code, message, way_out = detent(*approve).error()
         assert (code, way_out) == (1, "detent files bring, then sign")
         assert message == "the files here are not those of the machine that does work; they differ in made.txt"
+        assert detent("files", "bring").error()[1] == "this would add 1 file, as the checkpoint has them"
+        # A decision without a signature is about the work; the question names no files of this machine.
+        with open_project(here, actor="looker") as project:
+
+            def look(statement: Statement) -> None:
+                assert (statement.phase, statement.tree) == ("work", "")
+                raise Refused("it was only a look")
+
+            project.confirm = look
+            with pytest.raises(Refused, match="only a look"):
+                project.session(SESSION).approve("read it", phase="work")
         detent("files", "bring", "--yes").ok()
         detent(*approve).ok()
 

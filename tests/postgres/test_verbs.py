@@ -1,5 +1,6 @@
 """The verbs that choose, prepare and copy stores, and the others against a database."""
 
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 from detent.config.place import at_root
 from detent.engine.project import open_project
 from detent.engine.stores import file_store
-from detent.errors import Invalid
+from detent.errors import Invalid, StoreFailed
 from detent.store.port import START, all_commits
 from detent.store.postgres.migrating import check_schema, migrate
 from detent.store.postgres.pool import Pool, driver, pool_of
@@ -49,9 +50,12 @@ def test_init_records_the_store_and_every_machine_finds_the_session(tool, tmp_pa
     other.directory.mkdir()
     (other.directory / "detent.toml").write_text(text)
     assert "Add login" in other("status").ok().out
+    subprocess.run(["git", "init", "-q", str(other.directory)], check=True)
     other("finish", "-m", "done elsewhere").ok()
     assert tool("log", "--json").ok().json()["commits"][-1]["version"] == 2
     assert [each["severity"] for each in tool("doctor", "--json").ok().json()["findings"]] in ([], ["warning"])
+    changed = subprocess.run(["git", "-C", str(other.directory), "status", "--short"], capture_output=True, check=True)
+    assert changed.stdout == b"?? detent.toml\n"
 
 
 def test_init_again_changes_nothing(tool):
@@ -78,20 +82,52 @@ def test_a_password_in_the_url_is_refused_with_the_way_out(tool, url):
 
 
 @pytest.mark.parametrize(
-    ("url", "reason"),
+    ("url", "reason", "expected"),
     [
-        ("mysql://db/detent", "is no store"),
-        ("postgresql://nobody@127.0.0.1:1/detent", "127.0.0.1"),
-        ("postgresql://db.invalid/detent", "db.invalid"),
+        ("mysql://db/detent", "is no store", "give files or postgresql://"),
+        ("postgresql://nobody@127.0.0.1:1/detent", "Connection refused (gave up after 5 s)", "start the database"),
+        ("postgresql://db.invalid/detent", "db.invalid", "correct the host"),
+        ("{server}/nowhere", 'failed: database "nowhere" does not exist', "make the role or the database"),
     ],
 )
-def test_a_database_that_cannot_be_reached_is_refused_and_nothing_is_written(tool, url, reason):
+def test_a_database_that_cannot_be_reached_is_refused_and_nothing_is_written(tool, url, reason, expected):
     before = settings(tool)
 
-    code, message, _ = tool("init", "--store", url).error()
+    url = url.format(server=server().url().rpartition("/")[0])
+    code, message, way_out = tool("init", "--store", url).error()
 
     assert (code, settings(tool)) == (1, before)
     assert reason in message
+    assert expected in way_out
+
+
+@pytest.mark.parametrize(
+    ("said", "shown", "expected"),
+    [
+        ('FATAL:  password authentication failed for user "ada"', "password authentication failed", "~/.pgpass"),
+        ("fe_sendauth: no password supplied", "fe_sendauth", "PGPASSWORD"),
+        ('FATAL:  no pg_hba.conf entry for host "h", user "u", no encryption', "no pg_hba.conf", "sslmode=verify-full"),
+        (
+            'FATAL:  pg_hba.conf rejects connection for host "h", no encryption',
+            "pg_hba.conf rejects",
+            "pg_hba.conf of the server",
+        ),
+        ("server does not support SSL, but SSL was required", "server does not support SSL", "correct sslmode"),
+    ],
+)
+def test_a_refusal_of_the_server_is_final_and_names_its_own_way_out(monkeypatch, said, shown, expected):
+    pool = Pool("postgresql://ada@db/detent")
+    text = f'connection failed: connection to server at "10.0.0.1", port 5432 failed: {said}'
+
+    def refuse(*_: object, **__: object) -> None:
+        raise driver().OperationalError(text)
+
+    monkeypatch.setattr(driver(), "connect", refuse)
+    with pytest.raises(StoreFailed) as failure:
+        pool.run(lambda _: None)
+    assert failure.value.message.startswith(f"postgresql://ada@db/detent failed: {shown}")
+    assert "gave up" not in failure.value.message
+    assert expected in failure.value.way_out
 
 
 def test_sessions_are_copied_to_a_database_and_back_and_nothing_is_left_behind(tool):
@@ -102,12 +138,13 @@ def test_sessions_are_copied_to_a_database_and_back_and_nothing_is_left_behind(t
     place = at_root(str(tool.directory))
     before = list(all_commits(file_store(place), "WFS-add-login"))
     code, message, way_out = tool("init", "--store", server_url()).error()
-    assert (code, "1 sessions are not in the new store" in message) == (1, True)
+    assert (code, "1 session is not in the new store" in message) == (1, True)
     assert way_out == f"detent store copy files {server_url()}, and then this again"
 
     copied = tool("store", "copy", "files", server_url(), "--json").ok().json()
-    name = copied["project"]
-    tool("init", "--store", server_url(), "--store-project", name).ok()
+    # As the refusal said: the project has the same name in the database each time.
+    tool("init", "--store", server_url()).ok()
+    assert f'project = "{copied["project"]}"' in settings(tool)
 
     assert (copied["sessions"], copied["commits"]) == (1, len(before))
     with open_project(tool.directory) as project:
@@ -159,7 +196,8 @@ def test_tables_are_made_once_and_a_version_that_differs_is_refused(database):
     pool = Pool(database)
     with pytest.raises(Invalid, match="no tables of Detent") as refusal:
         check_schema(pool)
-    assert refusal.value.way_out.startswith("detent store migrate postgresql://")
+    # The run-time role may not migrate.
+    assert "with the role that owns the tables" in refusal.value.way_out
 
     assert migrate(pool) == [name for _, name, _ in migrations()]
     assert migrate(pool) == []
@@ -170,6 +208,8 @@ def test_tables_are_made_once_and_a_version_that_differs_is_refused(database):
     with pytest.raises(Invalid, match="this Detent knows") as newer:
         check_schema(pool)
     assert newer.value.way_out == "upgrade this Detent"
+    with pytest.raises(Invalid, match="this Detent knows"):
+        migrate(pool)
     server().execute("DELETE FROM detent.migration WHERE version > 1", name)
     server().execute("DROP TABLE detent.feed", name)
     with pytest.raises(Invalid, match="needs"):

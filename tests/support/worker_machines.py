@@ -205,6 +205,19 @@ class Cluster:
             )
         return self._runs[-1]
 
+    def detent(self, verb: str, *more: str, namespace: str = NAMESPACE) -> "subprocess.CompletedProcess[str]":
+        """A verb with `--on`, to its end."""
+        on = f"{self.address.rpartition('/')[0]}/{namespace}"
+        argv = [sys.executable, "-m", "detent", verb, "--on", on, *more]
+        return subprocess.run(
+            argv, cwd=self.root, env=self.env(self.root, "own"), capture_output=True, text=True, check=False
+        )
+
+    @property
+    def log(self) -> str:
+        """All that runs of the person have written."""
+        return (self.root / "worker.log").read_text()
+
     def run_to_end(self, seconds: float = 60.0) -> None:
         code = self.run().wait(seconds)
         assert code == 0, f"exit code {code}\n{(self.root / 'worker.log').read_text()[-3000:]}"

@@ -5,7 +5,7 @@ import pytest
 from detent.errors import Invalid, Refused
 from detent.run.job import JobOutcome
 from detent.worker.address import parse_address
-from detent.worker.board import Assignment, Board, Ended, Order, is_later_loop, job_run, loop_run, order_of
+from detent.worker.board import Assignment, Board, Ended, Order, flow_name, is_later_loop, job_run, loop_run, order_of
 
 JOB = Assignment(id="run-f-1-1", phase="a", version=1)
 END = Ended(id=JOB.id, outcome=JobOutcome.FINISHED)
@@ -28,6 +28,15 @@ def test_a_job_that_ended_is_not_begun_again():
     board.submit("one", JOB)
     board.end(END)
     assert not board.submit("one", JOB)
+
+
+def test_workflows_that_begin_at_the_same_moment_have_different_names():
+    # Temporal gives ids of version 7: the time, then random bits. A worker ends the processes of a run by its id.
+    ids = ("01a1ed0a-6994-7c6c-b37d-b7c9bdd9341f", "01a1ed0a-6994-7c6c-b37d-2ad05f17c0e4")
+    first, second = (order_of(job_run(f"{loop_run(flow_name(each), 1)}-1", 1)) for each in ids)
+    assert first is not None
+    assert second is not None
+    assert first.flow != second.flow
 
 
 def test_an_earlier_loop_is_not_heard():

@@ -29,6 +29,24 @@ def test_the_compose_file_has_the_services_and_their_volumes():
     assert (DEPLOY / "Dockerfile").exists()
 
 
+def test_the_services_of_compose_are_pinned_limited_and_wait_for_each_other():
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    for service in services.values():
+        _, _, tag = service.get("image", "built:here").partition(":")
+        assert tag not in ("", "latest")
+        for needed, how in service.get("depends_on", {}).items():
+            ends = services[needed]["restart"] == "on-failure"
+            assert how["condition"] == ("service_completed_successfully" if ends else "service_healthy")
+            assert ends or "healthcheck" in services[needed]
+        for port in service.get("ports", ()):
+            assert port.startswith("127.0.0.1:")
+    for worker in (services["worker-1"], services["worker-2"]):
+        assert worker["stop_grace_period"] == "1h"
+        assert worker["user"] != "0"
+        assert worker["mem_limit"]
+        assert worker["cap_drop"] == ["ALL"]
+
+
 def test_the_kubernetes_example_refers_to_what_it_has():
     documents = list(yaml.safe_load_all((DEPLOY / "kubernetes.yaml").read_text()))
     assert [document["kind"] for document in documents] == ["ConfigMap", "Deployment", "Job", "Deployment"]
@@ -37,8 +55,19 @@ def test_the_kubernetes_example_refers_to_what_it_has():
         volumes = {volume["name"] for volume in pod["volumes"]}
         for container in (*pod["initContainers"], *pod["containers"]):
             assert {mount["name"] for mount in container["volumeMounts"]} <= volumes
-            assert container["image"]
+            assert container["image"].rpartition(":")[2][0].isdigit()
             assert container["command"]
+            assert container["securityContext"] == {
+                "allowPrivilegeEscalation": False,
+                "capabilities": {"drop": ["ALL"]},
+            }
+        assert pod["securityContext"]["runAsNonRoot"]
+        assert pod["automountServiceAccountToken"] is False
+        for container in pod["containers"]:
+            assert container["resources"]["limits"]["memory"]
+            # A worker that is to end finishes its jobs; 30 seconds are the default.
+            assert "worker" not in container["command"] or pod["terminationGracePeriodSeconds"] >= 3600
+            assert {"secretRef": {"name": "detent"}} in container["envFrom"]
     for deployment in (documents[1]["spec"], documents[3]["spec"]):
         assert deployment["selector"]["matchLabels"] == deployment["template"]["metadata"]["labels"]
 

@@ -12,7 +12,7 @@ from detent.worker.flow_process import FlowProcess, Wanted
 
 #: A port without a server.
 NOWHERE = Address("127.0.0.1", 1, "default")
-WANTED = Wanted(name="n", id="i", queue="q", given=msgspec.Raw(b"{}"))
+WANTED = Wanted(name="n", id="i", queue="q", given=msgspec.Raw(b"{}"), queues=("q",))
 
 
 def test_the_reason_why_it_cannot_start_a_workflow_reaches_the_parent():
@@ -35,5 +35,7 @@ def test_a_process_that_is_killed_is_an_error():
 
 
 def test_the_parent_does_not_load_what_the_process_loads():
-    code = "import sys, detent.worker.client; print([name for name in sys.modules if 'temporalio' in name])"
+    code = (
+        "import sys, detent.worker.client; print([name for name in sys.modules if name in ('temporalio', 'asyncio')])"
+    )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

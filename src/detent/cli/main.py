@@ -31,7 +31,8 @@ def _exit(code: int) -> NoReturn:
     """End the process, and with it its memory. To take it apart first would take a tenth of the time of a command."""
     gc.freeze()
     threading = sys.modules.get("threading")
-    if threading is not None and threading.active_count() > 1:
+    # A thread that does not end with the process has work to finish. Others may be in code that cannot be taken apart.
+    if threading is not None and sum(not each.daemon for each in threading.enumerate()) > 1:
         sys.exit(code)
     atexit._run_exitfuncs()  # noqa: SLF001 - there is no other way to call them
     for stream in (sys.stdout, sys.stderr):

@@ -9,16 +9,20 @@ from detent.config.place import Place
 from detent.config.settings import StoreSettings
 from detent.config.store_table import write_store
 from detent.core.actor import Actor
+from detent.core.counted import counted
 from detent.core.session.slug import slugify
 from detent.engine.policy import Decision, authorize
 from detent.engine.stores import database_store, file_store, prepare_database
 from detent.errors import Invalid, Refused
 from detent.store.address import check_address, is_address
 from detent.store.port import START, Store
+from detent.store.shared_names import PROJECT_ID
 
 #: The word for the store in files of the project.
 FILES = "files"
 MAX_NAME = 40
+#: Digits of the id of a project in its name.
+_SUFFIX = 6
 
 
 class Chosen(NamedTuple):
@@ -39,7 +43,7 @@ def choose_store(root: str, store: str, name: str | None, actor: Actor) -> Chose
     if store == FILES:
         chosen = StoreSettings()
     else:
-        project = name or before.project or f"{slugify(os.path.basename(root))[:MAX_NAME] or 'project'}-{_suffix()}"
+        project = name or before.project or default_name(root, _id_of(root, before))
         chosen = StoreSettings(url=check_address(store), project=project)
         prepare_database(store, project)
     if chosen != before:
@@ -47,6 +51,16 @@ def choose_store(root: str, store: str, name: str | None, actor: Actor) -> Chose
             _check_nothing_is_left(open_named(place, before), open_named(place, chosen), store, actor)
         write_store(root, chosen.url, chosen.project or "")
     return Chosen(chosen.url, chosen.project or "", chosen != before)
+
+
+def default_name(root: str, known: str) -> str:
+    """The name of a project in a database. One that has an id gets the same name each time."""
+    suffix = known[:_SUFFIX] or secrets.token_hex(_SUFFIX // 2)
+    return f"{slugify(os.path.basename(root))[:MAX_NAME] or 'project'}-{suffix}"
+
+
+def _id_of(root: str, settings: StoreSettings) -> str:
+    return (open_named(places.at_root(root), settings).get(PROJECT_ID) or b"").decode("ascii", "replace").strip()
 
 
 def open_named(place: Place, settings: StoreSettings) -> Store:
@@ -68,7 +82,8 @@ def _check_nothing_is_left(before: Store, after: Store, store: str, actor: Actor
     missing = [name for name in sessions if name not in there or _end(before, name) != _end(after, name)]
     if missing:
         raise Refused(
-            f"{len(missing)} sessions are not in the new store, or not as far: {', '.join(missing[:5])}",
+            f"{counted(len(missing), 'session')} {'is' if len(missing) == 1 else 'are'} not in the new store, "
+            f"or not as far: {', '.join(missing[:5])}",
             way_out=f"detent store copy {'URL' if before.is_shared else FILES} {store}, and then this again",
         )
 
@@ -78,7 +93,3 @@ def _end(store: Store, name: str) -> tuple[int, str]:
     while more:
         _, cursor, _, more = store.read(name, cursor)
     return cursor.version, cursor.sum
-
-
-def _suffix() -> str:
-    return secrets.token_hex(3)

@@ -330,7 +330,11 @@ class SessionHandle:
             check_strength(session, decisions, Assurance.ATTENDED)
         about = subject([event for _, event in decisions])
         there = self._project.working_on(self.id, about.phase or None)
-        files = there.files() if about.about_files else None
+        is_about_files = about.about_files
+        if is_about_files and self._signer is None and about.phase:
+            # Without a signature the decision is about the work, and that is in the files of another machine.
+            is_about_files = self._project.checkpoints.newest_elsewhere(session, about.phase) is None
+        files = there.files() if is_about_files else None
         if files is not None and self._signer is not None:
             check_files_are_here(self._project, session, about.phase)
         statement = statement_about(

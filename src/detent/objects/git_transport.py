@@ -186,7 +186,13 @@ class GitTransport:
             if ran.exit_code is None or ran.exit_code == 127:
                 raise Refused(f"could not run git: {ran.problem or last_lines(ran)}")
             if ran.exit_code != 0:
-                raise StoreFailed(f"the files could not travel to or from {self._remote}: {last_lines(ran)}")
+                text = last_lines(ran)
+                raise StoreFailed(
+                    f"the files could not travel to or from {self._remote}: {text}",
+                    way_out=f"let the remote take {REFS}/…, or name another place below [files] in detent.toml"
+                    if "rejected" in text
+                    else "reach the remote, and repeat the command",
+                )
             return output.read() if whole else ran.output
 
 

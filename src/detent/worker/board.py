@@ -28,8 +28,11 @@ class Order(NamedTuple):
 
 
 def flow_name(run_id: str) -> str:
-    """The name of a workflow in the ids of its runs, from the id that Temporal gave to its execution."""
-    return run_id.replace("-", "")[:8]
+    """The name of a workflow in the ids of its runs, from the id that Temporal gave to its execution.
+
+    The end of the id: it begins with the time, which workflows of the same minute share.
+    """
+    return run_id.replace("-", "")[-12:]
 
 
 def loop_run(flow: str, term: int) -> str:

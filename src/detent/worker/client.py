@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from detent.core.counted import counted
 from detent.core.run.run_event import End
 from detent.core.session.events import Commit
-from detent.core.session.session import SessionStatus
-from detent.engine.checkpoints.travel import differing, travel_of
-from detent.errors import Refused
+from detent.core.session.session import Session, SessionStatus
+from detent.engine.checkpoints.travel import differing
 from detent.store.port import Cursor
-from detent.worker.flow_process import FlowProcess, Wanted
+from detent.worker.address import Address
+from detent.worker.flow_process import Away, FlowProcess, Served, Wanted
 from detent.worker.given import NAME, Given
 from detent.worker.prepared import project_key
-from detent.worker.queues import loop_queue
+from detent.worker.queues import job_queue, label_sets, loop_queue, phase_labels
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -31,17 +32,12 @@ def flow_id(project: "Project", session: str) -> str:
 
 
 def check_files(project: "Project", handle: "SessionHandle") -> list[str]:
-    """Notices about the files that workers will use. `Refused` if no other machine could get them."""
-    travel_of(project)
-    if not project.takes_checkpoints:
-        raise Refused(
-            "checkpoints are off, so no other machine could get the files",
-            way_out='set capture = "tree" below [checkpoint] in detent.toml',
-        )
+    """Notices about the files that workers will use."""
     count = sum(map(len, differing(project, handle.id)))
     if not count:
         return []
-    which = f"workers use the files of the newest checkpoint; {count} files here differ from it"
+    differ = f"{counted(count, 'file')} here {'differs' if count == 1 else 'differ'} from it"
+    which = f"workers use the files of the newest checkpoint; {differ}"
     return [f"{which}. detent files bring gets those of the checkpoint, detent checkpoint create sends these"]
 
 
@@ -53,16 +49,27 @@ def run_on(
     wait: bool,
     tell: Callable[[Commit], object] = id,
     started: Callable[[], object] = lambda: None,
+    note: Callable[[str], object] = id,
 ) -> End:
-    """Run the session on workers, and tell each commit. An interrupt leaves the run to the workers."""
+    """Run the session on workers, and tell each commit. An interrupt leaves the run to the workers.
+
+    `note` gets a line for a person if the run waits for a worker, or the scheduler does not answer.
+    """
     key = project_key(project)
     given = Given(
         project=key, session=handle.id, on=str(flow.address), heartbeat_s=project.settings.run.heartbeat_s, wait=wait
     )
-    identity, data = flow_id(project, handle.id), msgspec.Raw(msgspec.json.encode(given))
-    flow.start(Wanted(name=NAME, id=identity, queue=loop_queue(key), given=data))
+    flow.start(
+        Wanted(
+            name=NAME,
+            id=flow_id(project, handle.id),
+            queue=loop_queue(key),
+            given=msgspec.Raw(msgspec.json.encode(given)),
+            queues=(loop_queue(key), *(job_queue(key, labels) for labels in label_sets(project.settings))),
+        )
+    )
     started()
-    cursor, woken = end_of(project, handle), threading.Event()
+    cursor, woken, noted = end_of(project, handle), threading.Event(), ""
     flow.result.add_done_callback(lambda _: woken.set())
     with project.store.waking(handle.id, woken.set):
         while not flow.result.done():
@@ -71,9 +78,31 @@ def run_on(
             # The journal says that the session ended before the scheduler does.
             if (end := _ENDS.get(handle.state.status)) is not None:
                 return end
+            while not flow.news.empty():
+                text = _news_text(project, handle.state, flow.address, flow.news.get())
+                if text and text != noted:
+                    note(text)
+                noted = text
             woken.wait(_TICK_S)
     _tell_new(project, handle, cursor, tell)
     return End(flow.result.result())
+
+
+def _news_text(project: "Project", state: Session, address: Address, news: Served | Away) -> str:
+    """Why the run waits: for the scheduler, for any worker, or for one with the labels of the next phases."""
+    if isinstance(news, Away):
+        return f"{address} does not answer; workers finish the jobs that they have, and the run waits for it"
+    key = project_key(project)
+    if loop_queue(key) not in news.queues:
+        return f"no worker takes work from {address}; the run waits for one: detent worker --on {address}"
+    labels = (
+        (phase, phase_labels(project.settings, phase, state.workflow.by_key[phase].agent)) for phase in state.ready
+    )
+    return "; ".join(
+        f"{phase} waits for a worker with --labels {','.join(needed)}; none asks for work"
+        for phase, needed in labels
+        if needed and job_queue(key, needed) not in news.queues
+    )
 
 
 def end_of(project: "Project", handle: "SessionHandle") -> Cursor:

@@ -1,8 +1,8 @@
 """A process that starts the workflow of a session and waits for its end, while its parent follows the journal.
 
 It is a process of its own because the client of Temporal takes as long to load as a session takes to start: both are
-done at the same time. One line goes to it, the workflow that is wanted. Two lines come back: the id of its execution,
-and its result; an error takes the place of either.
+done at the same time. One line goes to it, the workflow that is wanted. Each line that comes back is a message.
+`flow_child.py` is its program.
 """
 
 import os
@@ -10,13 +10,16 @@ import sys
 import threading
 from concurrent.futures import Future
 from contextlib import suppress
+from queue import SimpleQueue
 from typing import Self
 
 import msgspec
 
 from detent import errors, process
-from detent.errors import DetentError, StoreFailed
-from detent.worker.address import Address, parse_address
+from detent.errors import StoreFailed
+from detent.worker.address import Address
+
+CHILD = "detent.worker.flow_child"
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,15 +30,37 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     queue: str
     #: Its input, as JSON.
     given: msgspec.Raw
+    #: The queues whose workers the run may need.
+    queues: tuple[str, ...]
 
 
-class _Answer(msgspec.Struct, frozen=True, kw_only=True):
-    """The id of an execution, a result, or an error of this kind."""
+class Started(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    run: str
 
-    text: str
-    error: str = ""
+
+class Ended(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    result: str
+
+
+class Failed(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """An error of this kind."""
+
+    error: str
+    message: str
     way_out: str | None = None
 
+
+class Served(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """The queues from which workers ask for work."""
+
+    queues: tuple[str, ...]
+
+
+class Away(msgspec.Struct, frozen=True, kw_only=True, tag=True):
+    """Temporal does not answer."""
+
+
+Message = Started | Ended | Failed | Served | Away
 
 _encode = msgspec.json.Encoder().encode
 
@@ -46,16 +71,17 @@ class FlowProcess:
     def __init__(self, address: Address) -> None:
         self.address = address
         given, self._input = os.pipe()
-        self._output, answers = os.pipe()
+        self._output, messages = os.pipe()
         try:
-            command = [sys.executable, "-P", "-m", __name__, str(address)]
-            self._child = process.start(command, cwd=os.getcwd(), env=os.environ, streams=(given, answers, 2))
+            command = [sys.executable, "-P", "-m", CHILD, str(address)]
+            self._child = process.start(command, cwd=os.getcwd(), env=os.environ, streams=(given, messages, 2))
         finally:
             os.close(given)
-            os.close(answers)
+            os.close(messages)
         self._started: Future[str] = Future()
         #: How the run of the session ended, as the workflow says.
         self.result: Future[str] = Future()
+        self.news: SimpleQueue[Served | Away] = SimpleQueue()
         threading.Thread(target=self._hear, daemon=True, name="flow").start()
 
     def __enter__(self) -> Self:
@@ -75,56 +101,27 @@ class FlowProcess:
 
     def _hear(self) -> None:
         with open(self._output, "rb") as lines:
-            for future in (self._started, self.result):
-                line = lines.readline()
-                answer = msgspec.json.decode(line, type=_Answer) if line else _SILENT
-                if answer.error:
-                    future.set_exception(getattr(errors, answer.error)(answer.text, way_out=answer.way_out))
-                else:
-                    future.set_result(answer.text)
+            for line in lines:
+                message: Message = msgspec.json.decode(line, type=Message)
+                match message:
+                    case Started(run=run):
+                        self._started.set_result(run)
+                    case Ended(result=result):
+                        self.result.set_result(result)
+                    case Failed() as failed:
+                        self._fail(failed)
+                    case Served() | Away() as news:
+                        self.news.put(news)
+        self._fail(_SILENT)
+
+    def _fail(self, failed: Failed) -> None:
+        for future in (self._started, self.result):
+            if not future.done():
+                future.set_exception(getattr(errors, failed.error)(failed.message, way_out=failed.way_out))
 
 
-_SILENT = _Answer(
-    text="the process that talks to Temporal ended without an answer",
+_SILENT = Failed(
     error=StoreFailed.__name__,
+    message="the process that talks to Temporal ended without an answer",
     way_out="detent run --on continues the session",
 )
-
-
-def main() -> None:
-    """The side of the child."""
-    try:
-        _serve(parse_address(sys.argv[1]))
-    except DetentError as error:
-        _say(_Answer(text=error.message, error=type(error).__name__, way_out=error.way_out))
-
-
-def _serve(address: Address) -> None:
-    from detent.worker.temporal import Loop, connect, flow_result, start_flow  # noqa: PLC0415 - only the child loads it
-
-    with Loop() as loop:
-        service = loop.call(connect(address))
-        line = sys.stdin.buffer.readline()
-        if not line:
-            return
-        threading.Thread(target=_end_with_parent, daemon=True).start()
-        wanted = msgspec.json.decode(line, type=Wanted)
-        start = start_flow(service, address.namespace, wanted.name, wanted.id, wanted.given, wanted.queue)
-        run = loop.call(start)
-        _say(_Answer(text=run))
-        _say(_Answer(text=loop.call(flow_result(service, address.namespace, wanted.id, run), wait_s=None)))
-
-
-def _end_with_parent() -> None:
-    os.read(0, 1)
-    os._exit(0)
-
-
-def _say(answer: _Answer) -> None:
-    # The parent may be gone.
-    with suppress(BrokenPipeError):
-        os.write(1, _encode(answer) + b"\n")
-
-
-if __name__ == "__main__":
-    main()

@@ -26,3 +26,8 @@ def label_sets(settings: Settings, own: Iterable[str] | None = None) -> list[tup
     """The sets of labels that phases ask for; with `own`, those that a worker with these labels has."""
     asked = {(), *(tuple(sorted(set(labels))) for labels in settings.run.labels.values())}
     return sorted(labels for labels in asked if own is None or set(labels) <= set(own))
+
+
+def needing(settings: Settings, labels: Iterable[str]) -> list[str]:
+    """The phases and roles that ask for exactly these labels."""
+    return sorted(name for name, asked in settings.run.labels.items() if set(asked) == set(labels))

@@ -20,10 +20,12 @@ from typing import Any, NamedTuple
 import msgspec
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.exceptions import ApplicationError
+from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
+from temporalio.service import ServiceClient
 from temporalio.worker import UnsandboxedWorkflowRunner, Worker
 
 from detent.core.actor import Channel, as_runner
+from detent.core.counted import counted
 from detent.core.run.run_event import End, RunEvent
 from detent.engine.project import Project
 from detent.engine.workspace import Workspace
@@ -43,7 +45,7 @@ from detent.worker.prepared import prepare, project_key
 from detent.worker.queues import job_queue, label_sets, loop_queue, phase_labels
 from detent.worker.reach import Reach
 from detent.worker.slots import tuner
-from detent.worker.temporal import Loop, connect
+from detent.worker.temporal import Loop, answers, check_namespace, connect
 from detent.worker.workplace import Workplace
 from detent.worker.workplace import watch as watch_job
 
@@ -60,6 +62,10 @@ _WATCH_S = 0.25
 BEATS, LONGEST_BEAT_S = 8, 1.0
 #: How often a loop looks at its session if no message of the store wakes it.
 LOOP_TICK_S = 1.0
+#: How often a worker looks whether the scheduler answers.
+_LOOK_S = 5.0
+#: Ends that are no failure of the worker: Temporal then writes no trace into its log.
+_EXPECTED = ApplicationErrorCategory.BENIGN
 
 
 class Offer(NamedTuple):
@@ -75,11 +81,14 @@ class Offer(NamedTuple):
 class Serving:
     """The activities of one worker process."""
 
-    def __init__(self, directory: str, package: str | None, client: Client, offer: Offer) -> None:
+    def __init__(
+        self, directory: str, package: str | None, client: Client, offer: Offer, note: Callable[[str], object] = id
+    ) -> None:
         self._directory, self._package, self._client, self._offer = directory, package, client, offer
+        self._note = note
         self._loop, self._feeds = Loop(), _Feeds()
         #: Number of activities that run, of those that ended, and of jobs that run.
-        self.busy, self.done, self._jobs = 0, 0, 0
+        self.busy, self.done, self.jobs = 0, 0, 0
         self._stop_jobs = ""
         self._counting = threading.Lock()
         with self.project() as project:
@@ -91,7 +100,7 @@ class Serving:
         return self._reach.is_there()
 
     def may_take_jobs(self) -> bool:
-        return self._reach.is_there() and self._jobs < self._offer.slots
+        return self._reach.is_there() and self.jobs < self._offer.slots
 
     def close(self) -> None:
         self._reach.close()
@@ -152,7 +161,7 @@ class Serving:
             with self._beating(turn.given, watch):
                 end = runner.run()
             if end is End.LOST:
-                raise ApplicationError("the loop was left", type=LEFT)
+                raise ApplicationError("the loop was left", type=LEFT, category=_EXPECTED)
             return str(end)
 
     @activity.defn(name=JOB, no_thread_cancel_exception=True)
@@ -203,13 +212,13 @@ class Serving:
     def _slot(self, limit: float = inf) -> "AbstractContextManager[object] | None":
         """Take a slot. Closing it frees the slot."""
         with self._counting:
-            if self._jobs >= limit:
+            if self.jobs >= limit:
                 return None
-            self._jobs += 1
+            self.jobs += 1
 
         def give_back() -> None:
             with self._counting:
-                self._jobs -= 1
+                self.jobs -= 1
 
         slot = ExitStack()
         slot.callback(give_back)
@@ -219,11 +228,12 @@ class Serving:
     def _passing(self) -> Iterator[None]:
         """Let Temporal try again what another try can end: a store that cannot be reached, a later loop."""
         if not self._reach.is_there():
-            raise ApplicationError("this worker does not reach the journals", type=PASSING)
+            raise ApplicationError("this worker does not reach the journals", type=PASSING, category=_EXPECTED)
         try:
             yield
         except PASSING_ERRORS as error:
-            raise ApplicationError(error.message, type=PASSING) from error
+            self._note(f"{error.message}; it is tried again")
+            raise ApplicationError(error.message, type=PASSING, category=_EXPECTED) from error
 
     @contextmanager
     def _beating(self, given: Given, watch: Callable[[], None]) -> Iterator[None]:
@@ -287,15 +297,25 @@ def identity(labels: tuple[str, ...], slots: int) -> str:
 
 
 async def serve(
-    directory: str, package: str | None, address: Address, offer: Offer, *, ready: Callable[[list[str]], object]
+    directory: str,
+    package: str | None,
+    address: Address,
+    offer: Offer,
+    *,
+    ready: Callable[[list[str]], object],
+    note: Callable[[str], object] = id,
 ) -> int:
-    """Serve until the worker is drained; returns the number of activities that it did."""
+    """Serve until the worker is drained; returns the number of activities that it did.
+
+    `note` gets a line for a person: the worker drains, or the scheduler does not answer.
+    """
     service = await connect(address, identity(offer.labels, offer.slots))
+    await check_namespace(service, address.namespace)
     client = Client(service, namespace=address.namespace)
-    serving = Serving(directory, package, client, offer)
+    serving = Serving(directory, package, client, offer, note)
     key, sets = serving.key, serving.sets
     drained = asyncio.Event()
-    _drain_on_signals(drained, serving)
+    _drain_on_signals(drained, serving, note)
     with ThreadPoolExecutor(LOOPS) as loops, ThreadPoolExecutor(offer.slots * len(sets)) as jobs:
         # Each heartbeat is sent: the interval between them is ours.
         beats = timedelta(seconds=_WATCH_S)
@@ -333,8 +353,10 @@ async def serve(
         running = [asyncio.create_task(worker.run()) for worker in workers]
         ready([loop_queue(key), *(job_queue(key, labels) for labels in sets)])
         waiting = asyncio.create_task(_drained(drained, serving, offer.idle_s))
+        looking = asyncio.create_task(_look(service, address, note))
         await asyncio.wait([waiting, *running], return_when=asyncio.FIRST_COMPLETED)
         waiting.cancel()
+        looking.cancel()
         await asyncio.gather(*(worker.shutdown() for worker in workers))
         await asyncio.gather(*running)
     serving.close()
@@ -352,12 +374,29 @@ async def _drained(drained: asyncio.Event, serving: Serving, idle_s: float | Non
             return
 
 
-def _drain_on_signals(drained: asyncio.Event, serving: Serving) -> None:
+async def _look(service: ServiceClient, address: Address, note: Callable[[str], object]) -> None:
+    """Say when the scheduler does not answer, and when it answers again."""
+    was_there = True
+    while True:
+        await asyncio.sleep(_LOOK_S)
+        is_there = await answers(service)
+        if was_there and not is_there:
+            note(f"{address} does not answer; jobs that run are finished, and no new one begins until it does")
+        elif is_there and not was_there:
+            note(f"{address} answers again")
+        was_there = is_there
+
+
+def _drain_on_signals(drained: asyncio.Event, serving: Serving, note: Callable[[str], object]) -> None:
     """The first signal drains the worker; a second one ends its jobs."""
 
     def handle(kind: int) -> None:
+        jobs = counted(serving.jobs, "job")
         if drained.is_set():
             serving.stop_jobs(f"the worker was ended by signal {kind}")
+            note(f"ending {jobs}; another worker begins them again")
+        elif serving.jobs:
+            note(f"drains: {jobs} to finish; a second signal or Ctrl-C ends them")
         drained.set()
 
     loop = asyncio.get_running_loop()

@@ -5,11 +5,13 @@ else of Detent imports `temporalio`, except `flow.py`, `flow_link.py` and `serve
 """
 
 import asyncio
+import re
 import threading
 import uuid
-from collections.abc import Coroutine
+from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
+from functools import cache
 from typing import Any, Self, TypeVar
 
 import msgspec
@@ -24,11 +26,13 @@ try:
     from temporalio.api.history.v1 import HistoryEvent
     from temporalio.api.taskqueue.v1 import TaskQueue
     from temporalio.api.workflowservice.v1 import (
+        DescribeNamespaceRequest,
         DescribeTaskQueueRequest,
         GetWorkflowExecutionHistoryRequest,
         StartWorkflowExecutionRequest,
     )
     from temporalio.envconfig import ClientConfig
+    from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
     from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceClient
 except ImportError as error:
     raise Refused(
@@ -36,6 +40,8 @@ except ImportError as error:
     ) from error
 
 Answer = TypeVar("Answer")
+#: A connection to the scheduler.
+Service = ServiceClient
 #: How long a call waits for the scheduler.
 CALL_S, CONNECT_S = 20.0, 10.0
 #: A step of a workflow takes milliseconds. A frozen worker that got one is replaced after this time.
@@ -43,27 +49,85 @@ STEP_S = 2.0
 #: A call that waits for the end of a workflow.
 _LONG_CALL_S = 60.0
 _JSON = {"encoding": b"json/plain"}
+#: Between two tries to reach a scheduler that has answered before.
+_AGAIN_S = 2.0
+#: Answers that another try may better.
+_PASSING = (
+    RPCStatusCode.DEADLINE_EXCEEDED,
+    RPCStatusCode.UNAVAILABLE,
+    RPCStatusCode.RESOURCE_EXHAUSTED,
+    RPCStatusCode.UNKNOWN,
+    RPCStatusCode.ABORTED,
+)
+_KEYS = "set TEMPORAL_API_KEY, TEMPORAL_TLS_… or a profile of Temporal's own configuration"
+_WAYS_OUT = {
+    RPCStatusCode.UNAVAILABLE: "start it, or correct --on; docs/scale.md",
+    RPCStatusCode.UNAUTHENTICATED: _KEYS,
+    RPCStatusCode.PERMISSION_DENIED: _KEYS,
+}
+
+
+@cache
+def _runtime() -> Runtime:
+    """Without the warnings of the library: it repeats each of them while a server is away. Detent says it once."""
+    logging = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
+    return Runtime(telemetry=TelemetryConfig(logging=logging))
 
 
 async def connect(address: Address, identity: str = "") -> ServiceClient:
     """A connection. TLS, API keys and profiles are those of Temporal's environment configuration."""
     known: dict[str, Any] = {**ClientConfig.load_client_connect_config()}
     known.pop("namespace", None)
-    config = ConnectConfig(**{**known, "target_host": address.target, "identity": identity})
+    config = ConnectConfig(
+        **{**known, "target_host": address.target, "identity": identity, "runtime": _runtime()},
+    )
     try:
         return await asyncio.wait_for(ServiceClient.connect(config), CONNECT_S)
     except (RuntimeError, TimeoutError, OSError) as error:
         raise StoreFailed(
-            f"Temporal at {address} cannot be reached: {error or 'no answer'}",
-            way_out="start it, or correct --on; docs/scale.md",
+            f"Temporal at {address} cannot be reached: {_reason(error)}",
+            way_out=_WAYS_OUT[RPCStatusCode.UNAVAILABLE],
         ) from error
+
+
+def _reason(error: BaseException) -> str:
+    """The innermost message of an error of the library, which shows the structures around it too."""
+    text = str(error) or "no answer"
+    return next(iter(re.findall(r'message: "([^"]+)"', text)[-1:]), text)
+
+
+def refusal(error: RPCError) -> StoreFailed:
+    """A call that the scheduler refused."""
+    if error.status is RPCStatusCode.NOT_FOUND and error.message.startswith("Namespace"):
+        way_out = "correct --on, or make it: temporal operator namespace create --namespace NAME"
+        return StoreFailed(f"Temporal refused a call: {error.message.rstrip('.')}", way_out=way_out)
+    return StoreFailed(f"Temporal refused a call: {_reason(error)}", way_out=_WAYS_OUT.get(error.status))
+
+
+async def check_namespace(service: ServiceClient, namespace: str) -> None:
+    """`StoreFailed` if there is no such namespace, or it may not be used."""
+    try:
+        await service.workflow_service.describe_namespace(
+            DescribeNamespaceRequest(namespace=namespace), timeout=timedelta(seconds=CALL_S)
+        )
+    except RPCError as error:
+        raise refusal(error) from error
+
+
+async def answers(service: ServiceClient) -> bool:
+    """Whether the scheduler answers."""
+    try:
+        await service.check_health(timeout=timedelta(seconds=CALL_S))
+    except RPCError:
+        return False
+    return True
 
 
 class Loop:
     """An event loop on a thread of its own, for callers without one."""
 
     #: Errors of calls that the scheduler refused.
-    failures: tuple[type[BaseException], ...] = (RPCError,)
+    failures: tuple[type[BaseException], ...] = ()
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -83,6 +147,8 @@ class Loop:
         except TimeoutError as error:
             future.cancel()
             raise StoreFailed("Temporal does not answer") from error
+        except RPCError as error:
+            raise refusal(error) from error
         except self.failures as error:
             raise StoreFailed(f"Temporal refused a call: {error}") from error
 
@@ -125,8 +191,13 @@ async def start_flow(service: ServiceClient, namespace: str, name: str, identity
     return str(started.run_id)
 
 
-async def flow_result(service: ServiceClient, namespace: str, identity: str, run: str) -> str:
-    """Wait for the end of the workflow, and say how the run of the session ended."""
+async def flow_result(
+    service: ServiceClient, namespace: str, identity: str, run: str, away: Callable[[str], object]
+) -> str:
+    """Wait for the end of the workflow, and say how the run of the session ended.
+
+    `away` gets the reason of each call that the scheduler did not answer; the call is made again.
+    """
     request = GetWorkflowExecutionHistoryRequest(
         namespace=namespace,
         execution=WorkflowExecution(workflow_id=identity, run_id=run),
@@ -140,9 +211,12 @@ async def flow_result(service: ServiceClient, namespace: str, identity: str, run
                 request, retry=True, timeout=timedelta(seconds=_LONG_CALL_S)
             )
         except RPCError as error:
-            if error.status is RPCStatusCode.DEADLINE_EXCEEDED:
-                continue
-            raise
+            if error.status not in _PASSING:
+                raise _lost(identity, error) if error.status is RPCStatusCode.NOT_FOUND else refusal(error) from error
+            if error.status is not RPCStatusCode.DEADLINE_EXCEEDED:
+                away(_reason(error))
+                await asyncio.sleep(_AGAIN_S)
+            continue
         if answer.history.events:
             event = answer.history.events[0]
             if not event.HasField("workflow_execution_continued_as_new_event_attributes"):
@@ -150,6 +224,13 @@ async def flow_result(service: ServiceClient, namespace: str, identity: str, run
             request.execution.run_id = event.workflow_execution_continued_as_new_event_attributes.new_execution_run_id
             answer.next_page_token = b""
         request.next_page_token = answer.next_page_token
+
+
+def _lost(identity: str, error: RPCError) -> Conflict:
+    return Conflict(
+        f"Temporal does not know the workflow {identity} any more: {_reason(error)}",
+        way_out="detent run --on starts it again, from the journal",
+    )
 
 
 def _result(event: HistoryEvent, identity: str) -> str:
@@ -169,22 +250,25 @@ class Poller(msgspec.Struct, frozen=True, kw_only=True):
 
     identity: str
     queue: str
-    seen: str
+    seen: datetime
 
 
 async def pollers(service: ServiceClient, namespace: str, queues: list[str]) -> list[Poller]:
     workers: list[Poller] = []
     for queue in queues:
-        described = await service.workflow_service.describe_task_queue(
-            DescribeTaskQueueRequest(
-                namespace=namespace,
-                task_queue=TaskQueue(name=queue),
-                task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
-            ),
-            timeout=timedelta(seconds=CALL_S),
-        )
+        try:
+            described = await service.workflow_service.describe_task_queue(
+                DescribeTaskQueueRequest(
+                    namespace=namespace,
+                    task_queue=TaskQueue(name=queue),
+                    task_queue_type=TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY,
+                ),
+                timeout=timedelta(seconds=CALL_S),
+            )
+        except RPCError as error:
+            raise refusal(error) from error
         workers += [
-            Poller(identity=poller.identity, queue=queue, seen=poller.last_access_time.ToJsonString())
+            Poller(identity=poller.identity, queue=queue, seen=poller.last_access_time.ToDatetime(UTC))
             for poller in described.pollers
         ]
     return workers

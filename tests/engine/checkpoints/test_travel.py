@@ -6,7 +6,9 @@ from typing import Any
 
 import pytest
 
+from detent.engine.checkpoints import travel
 from detent.engine.checkpoints.travel import Travel
+from detent.errors import StoreFailed
 from detent.store.memory import MemoryStore
 from tests.support.machines import machine
 
@@ -32,6 +34,37 @@ def test_jobs_send_at_the_same_time(tmp_path):
         list(pool.map(send, range(2_000)))
 
     assert [path.name for path in tmp_path.iterdir()] == ["travel-last"]
+
+
+class Shaky(Nowhere):
+    """A place that fails before it takes a snapshot."""
+
+    def __init__(self, *failures: str) -> None:
+        self.failures = list(failures)
+
+    def send(self, *_snapshot: object) -> None:
+        if self.failures:
+            raise StoreFailed(self.failures.pop(0))
+
+
+def test_a_place_that_does_not_answer_at_once_is_tried_again(tmp_path, monkeypatch):
+    monkeypatch.setattr(travel, "PAUSES_S", (0.0, 0.0))
+    shaky: Any = Shaky("Could not resolve host", "Connection timed out")
+
+    Travel(shaky, shaky, str(tmp_path)).send("WFS-a", "0" * 64, {})
+
+    assert shaky.failures == []
+
+
+@pytest.mark.parametrize("failures", [("! [remote rejected] refs/detent/…", "never"), ("no route",) * 4])
+def test_a_place_that_refuses_or_never_answers_is_an_error(tmp_path, monkeypatch, failures):
+    monkeypatch.setattr(travel, "PAUSES_S", (0.0, 0.0))
+    shaky: Any = Shaky(*failures)
+
+    with pytest.raises(StoreFailed):
+        Travel(shaky, shaky, str(tmp_path)).send("WFS-a", "0" * 64, {})
+
+    assert len(shaky.failures) == 1
 
 
 @pytest.mark.parametrize(

@@ -21,13 +21,13 @@ def list_snapshots(request: Request) -> None:
 
 
 @verb("bring", example="detent files bring")
-@click.option("--yes", is_flag=True, help="Replace files here that differ from the checkpoint.")
+@click.option("--yes", is_flag=True, help="Add, replace and remove files here.")
 @session_option
 def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
     """Bring the files of the newest checkpoint here.
 
-    It is the newest checkpoint of the session, whichever machine took it. Ignored files stay. Files that differ are
-    replaced only with --yes; take a checkpoint first to keep them.
+    It is the newest checkpoint of the session, whichever machine took it. Ignored files stay. Files are changed only
+    with --yes; take a checkpoint first to keep those that are here.
     """
     from detent.core.checkpoint.manifest import changes
     from detent.engine.checkpoints.travel import Head, put, travel_of
@@ -37,11 +37,14 @@ def bring_files(request: Request, *, yes: bool, session: str | None) -> None:
         head = Head(project.store, handle.id).manifest()
         files = travel_of(project).files(handle.id, head)
         present = project.checkpoints.capture(handle.id, store=False).files
-        count = sum(map(len, changes(present, files)))
+        changed = changes(present, files)
+        count = sum(map(len, changed))
         if count and not yes:
+            doings = zip(("add", "remove", "replace"), changed, strict=True)
+            listed = ", ".join(f"{verb} {counted(len(paths), 'file')}" for verb, paths in doings if paths)
+            keeping = "detent checkpoint create keeps those here; " if changed.removed or changed.modified else ""
             raise Refused(
-                f"this would replace {counted(count, 'file')} with what the checkpoint has",
-                way_out="detent checkpoint create keeps them; detent files bring --yes replaces them",
+                f"this would {listed}, as the checkpoint has them", way_out=f"{keeping}detent files bring --yes does it"
             )
         put(project, handle.id, head, files)
     request.answer(

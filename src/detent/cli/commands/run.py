@@ -105,10 +105,12 @@ def run_verb(
         with _flow_process(on) as flow, request.changing() as project:
             planned = _planned(project, asked, _existing(project, asked))
             if flow is not None:
-                _check_isolation(project)
+                _check_workers_can_run(project)
+                # Each job has a tree of its own: the branch and the files here do not matter.
+                planned = planned._replace(checks=[each for each in planned.checks if each.subject != "branch"])
             ready = _ready(request, planned, yes=yes, asks=at_terminal and not request.json)
             handle = _begin(request, project, asked, planned)
-            request.notices += _beside(project, handle.id)
+            request.notices += _beside(project, handle.id) if address is None else []
             request.print_notices()
             waits = at_terminal if wait is None else wait
             if flow is None:
@@ -126,13 +128,21 @@ def run_verb(
     return {"waiting": WAITING, "cancelled": CANCELLED, "lost": LOST, "paused": PAUSED}.get(end.value, 0)
 
 
-def _check_isolation(project: "Project") -> None:
-    """Refuse a run on workers with worktrees, before anything is begun."""
+def _check_workers_can_run(project: "Project") -> None:
+    """Refuse a run on workers with worktrees, or whose files no other machine could get, before anything is begun."""
+    from detent.engine.checkpoints.travel import travel_of
+
     mode = project.settings.run.isolation
     if mode != "none":
         raise Refused(
             f"a run on workers has no worktrees, and isolation is {mode}: each job has a tree of its own already",
             way_out="give --isolation none, or set isolation of [run] in detent.toml to none",
+        )
+    travel_of(project)
+    if not project.takes_checkpoints:
+        raise Refused(
+            "checkpoints are off, so no other machine could get the files",
+            way_out='set capture = "tree" below [checkpoint] in detent.toml',
         )
 
 
@@ -311,8 +321,14 @@ def _run_on(
         if not request.json:
             write_text(f"{handle.id} runs on {flow.address}; Ctrl-C leaves it running, detent pause stops it")
 
+    def note(text: str) -> None:
+        if request.json:
+            write_json({"session": handle.id, "notice": text})
+        else:
+            print_error(text)
+
     try:
-        return run_on(project, handle, flow, wait=waits, tell=tell, started=started)
+        return run_on(project, handle, flow, wait=waits, tell=tell, started=started, note=note)
     except KeyboardInterrupt:
         print_error("the run continues on the workers; detent pause stops it")
         return End.PAUSED

@@ -56,7 +56,10 @@ def migrate_tables(request: Request, url: str) -> None:
 
     applied = migrate_database(check_address(url))
     text = f"applied {', '.join(applied)}" if applied else "the tables are up to date"
-    request.answer(lambda _: f"{described(url)}: {text}", {"applied": applied})
+    request.answer(
+        lambda canvas: "\n".join(canvas.wrap(f"{described(url)}: {text}")),
+        {"applied": applied},
+    )
 
 
 @verb("roles", example="detent store roles | psql -v role=detent_run -d detent")
@@ -98,8 +101,6 @@ def _store(project: "Project", store: str, name: str | None, *, is_target: bool)
 
 def _name_of(project: "Project") -> str:
     """A name that stays the same when an interrupted copy is repeated."""
-    import os
+    from detent.engine.choose_store import default_name
 
-    from detent.core.session.slug import slugify
-
-    return f"{slugify(os.path.basename(project.place.root)) or 'project'}-{project.id[:6]}".rstrip("-")
+    return default_name(project.place.root, project.id)

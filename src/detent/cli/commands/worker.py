@@ -6,6 +6,7 @@ import click
 
 from detent.cli.request import Request, Usage, print_error, write_json
 from detent.cli.verb import verb
+from detent.core.counted import counted
 
 #: `--once` ends when there was nothing to do for this long.
 IDLE_S = 10.0
@@ -47,19 +48,30 @@ def worker_verb(request: Request, *, address: str, labels: str, slots: int, unti
     """
     from detent.engine.checkpoints.travel import travel_of
     from detent.worker.address import parse_address
+    from detent.worker.queues import label_sets
     from detent.worker.serve import Offer, serve
 
     parsed, offered = parse_address(address), split_labels(labels)
     with request.reading() as project:
         travel_of(project)
         directory, package = project.place.root, project.place.project
+        asked = {label for labels in label_sets(project.settings) for label in labels}
+
+    def note(text: str) -> None:
+        if request.json:
+            write_json({"notice": text})
+        else:
+            print_error(text)
 
     def ready(queues: list[str]) -> None:
         if request.json:
             write_json({"ready": True, "on": str(parsed), "queues": queues, "labels": list(offered)})
         else:
-            print_error(f"ready: takes work from {parsed} ({', '.join(queues)}); Ctrl-C drains")
+            takes = f"takes work from {parsed}, {counted(slots, 'slot')}{''.join(f', {each}' for each in offered)}"
+            print_error(f"ready: {takes}; Ctrl-C drains")
+        if unknown := [label for label in offered if label not in asked]:
+            note(f"no phase asks for {', '.join(unknown)}: [run.labels] in detent.toml of this checkout")
 
     offer = Offer(offered, slots, IDLE_S if until_idle else None)
-    done = asyncio.run(serve(directory, package, parsed, offer, ready=ready))
-    request.answer(lambda _: f"drained after {done} activities", {"activities": done})
+    done = asyncio.run(serve(directory, package, parsed, offer, ready=ready, note=note))
+    request.answer(lambda _: f"drained; activities done: {done}", {"activities": done})

@@ -7,14 +7,15 @@ A person names the place in detent.toml ([files]); without it nothing leaves thi
 import hashlib
 import os
 import threading
-from collections.abc import Iterable, Mapping
+import time
+from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from detent.config.place import repository
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Changes, Entry, Manifest, changes
 from detent.core.session.events import CheckpointTaken
-from detent.errors import Corrupt, NotFound, Refused
+from detent.errors import Corrupt, NotFound, Refused, StoreFailed
 from detent.objects.manifest_object import Manifests
 from detent.objects.restore import Restore, Step
 from detent.objects.transport import Transport, decode_manifest, encode_manifest, manifest_objects
@@ -38,6 +39,10 @@ _manifests: dict[str, Manifest] = {}
 _MAX_MANIFESTS = 8
 #: The owner of large contents that came from another machine, and the bytes that are held in memory on the way.
 _OWNER, _AT_ONCE_BYTES = "brought", 64 * 1024 * 1024
+
+#: Before each further try to send a snapshot, and parts of messages which say that another try cannot help.
+PAUSES_S = (1.0, 4.0)
+_REFUSALS = ("rejected", "denied", "Authentication", "not found", "does not appear to be", "No space left")
 
 #: Checkpoints that are not the newest files of a session.
 _NO_HEAD = (Taken.STARTED, Taken.SAFETY)
@@ -93,12 +98,25 @@ class Travel:
         if base != name:
             digests = {entry.digest for entry in files.values()}
             chain = map(self._objects.read, Manifests(self._objects).rests_on(manifest))
-            self.transport.send(name, encode_manifest(chain), digests, self._objects.read, base)
+            self._send(name, encode_manifest(chain), digests, base)
             # Several jobs of this machine may send at the same time.
             suffix = f".{os.getpid()}-{threading.get_ident()}{disk.TEMPORARY}"
             disk.replace(os.path.join(self._directory, _LAST), name.encode(), suffix=suffix)
         self._sent.add(name)
         _keep(manifest, files)
+
+    def _send(self, name: str, manifest: bytes, digests: Collection[str], base: str | None) -> None:
+        """Try again if the place does not answer: the work of an agent would be lost with the commit."""
+        for pause_s in PAUSES_S:
+            try:
+                self.transport.send(name, manifest, digests, self._objects.read, base)
+            except StoreFailed as error:
+                if any(sign in error.message for sign in _REFUSALS):
+                    raise
+                time.sleep(pause_s)
+            else:
+                return
+        self.transport.send(name, manifest, digests, self._objects.read, base)
 
     def files(self, session: str, manifest: str) -> Manifest:
         """The files of a checkpoint that a commit names, whichever machine took it."""

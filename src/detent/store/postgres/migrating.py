@@ -39,7 +39,10 @@ def migrate(pool: Pool) -> list[str]:
                     applied.append(name)
             return applied
 
-    return pool.run(apply)
+    applied = pool.run(apply)
+    # The tables may be those of a newer Detent.
+    check_schema(pool)
+    return applied
 
 
 def has_schema(pool: Pool) -> bool:
@@ -53,12 +56,13 @@ def check_schema(pool: Pool) -> None:
         return _version(database) if _has_schema(database) else None
 
     version, newest = pool.run(look), migrations()[-1][0]
+    migrating = "detent store migrate URL, with the role that owns the tables; docs/scale.md"
     if version is None:
-        raise Invalid(f"{pool.name} has no tables of Detent", way_out=f"detent store migrate {pool.name}")
+        raise Invalid(f"{pool.name} has no tables of Detent", way_out=migrating)
     if version < newest:
         raise Invalid(
             f"{pool.name} has the tables of version {version}, and this Detent needs {newest}",
-            way_out=f"detent store migrate {pool.name}",
+            way_out=f"{migrating}; then grant the privileges again: detent store roles",
         )
     if version > newest:
         raise Invalid(

@@ -7,6 +7,7 @@ uses, so a pooler that works by transaction may stand in between.
 
 import atexit
 import os
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -32,12 +33,20 @@ _FIRST_PAUSE_S, _LONGEST_PAUSE_S = 0.02, 0.5
 #: Uses of a statement before it is prepared, and the errors that say that the server does not know it.
 _PREPARED_AFTER = 2
 _NOT_PREPARED = ("26000", "42P05")
-#: Parts of messages of libpq that say that waiting cannot help.
-_TLS = ("certificate", "SSL")
-_REFUSALS = (
-    *("authentication failed", "no password supplied", "does not exist", "no pg_hba.conf entry"),
-    *("could not translate host name", "definition of service"),
-)
+_LOGIN = "put the password into ~/.pgpass, the file in PGPASSFILE, or PGPASSWORD; or correct the role in the URL"
+_TLS = "correct sslmode, sslrootcert, sslcert and sslkey of the URL, or the certificate of the server"
+#: Parts of messages of libpq and psycopg that say that waiting cannot help, each with the way out.
+_REFUSALS = {
+    "pg_hba.conf": "let pg_hba.conf of the server admit the role; if it wants TLS, add ?sslmode=verify-full to the URL",
+    "certificate": _TLS,
+    "SSL": _TLS,
+    "authentication failed": _LOGIN,
+    "no password supplied": _LOGIN,
+    "does not exist": "make the role or the database, or correct the URL",
+    "definition of service": "correct ~/.pg_service.conf, or the service in the URL",
+    "could not translate host name": "correct the host in the URL",
+    "failed to resolve host": "correct the host in the URL",
+}
 #: What libpq is asked for, unless the URL says otherwise: a peer that is gone is noticed.
 _DEFAULTS = {
     "connect_timeout": "5",
@@ -108,7 +117,7 @@ class Pool:
                     raise self._failure(error) from error
                 limit_s = wait_s if wait_s is not None else WAIT_S if self._has_connected else FIRST_WAIT_S
                 waited_s = time.monotonic() - started_s
-                if _is_hopeless(error):
+                if error.sqlstate is None and _refusal(error) is not None:
                     raise self._failure(error) from error
                 if waited_s >= limit_s:
                     raise self._failure(error, waited_s) from error
@@ -170,13 +179,17 @@ class Pool:
     def _failure(self, error: "psycopg.Error", waited_s: float = 0.0) -> StoreFailed:
         state = error.sqlstate or ""
         if state == "42501":
-            way_out = "give the role its privileges: detent store roles prints the statements"
+            way_out = (
+                "give the role its privileges: detent store roles prints the statements; the tables are made by the "
+                "role that owns them, which needs GRANT CREATE ON DATABASE"
+            )
         elif state in ("3F000", "42P01"):
-            way_out = f"make the tables: detent store migrate {self.name}"
-        elif _names_one_of(error, _TLS):
-            way_out = "correct sslmode, sslrootcert, sslcert and sslkey of the URL, or the certificate of the server"
+            way_out = "make the tables: detent store migrate URL, with the role that owns them"
+        elif not state and (refusal := _refusal(error)) is not None:
+            way_out = refusal
         elif waited_s or not state:
-            way_out = "start the database or fix the network and retry; detent status shows whether a commit stands"
+            stands = "; detent status shows whether a commit stands" if self._has_connected else ""
+            way_out = f"start the database or fix the network and retry{stands}"
         else:
             way_out = "nothing was committed; fix the problem and retry"
         waited = f" (gave up after {waited_s:.0f} s)" if waited_s else ""
@@ -184,14 +197,12 @@ class Pool:
 
 
 def _reason(error: "psycopg.Error") -> str:
+    """The message without what the URL says already, and without advice of libpq."""
     text = " ".join(str(error).split())
-    return text[:300] or type(error).__name__
+    text = re.sub(r"^(connection failed: )?connection to server at .*?, port \d+ failed: (FATAL: )?", "", text)
+    return text.partition(" Is the server running")[0][:300] or type(error).__name__
 
 
-def _is_hopeless(error: "psycopg.Error") -> bool:
-    """Whether waiting cannot help: a wrong name, role, password or certificate."""
-    return _names_one_of(error, (*_TLS, *_REFUSALS))
-
-
-def _names_one_of(error: "psycopg.Error", signs: tuple[str, ...]) -> bool:
-    return any(sign in str(error) for sign in signs)
+def _refusal(error: "psycopg.Error") -> str | None:
+    """The way out if waiting cannot help: a wrong name, role, password or certificate."""
+    return next((way_out for sign, way_out in _REFUSALS.items() if sign in str(error)), None)

@@ -492,8 +492,13 @@ class PostgresStore:
 
     def _prepare_directory(self) -> None:
         if not os.path.isdir(self._root):
+            # A clone is used without `detent init`.
+            top = self._registration.state if self._registration is not None else self._root
+            is_new = not os.path.isdir(top)
             with disk.failing_as("create", self._root):
                 disk.make_directory(self._root)
+                if is_new:
+                    disk.replace(os.path.join(top, ".gitignore"), b"*\n")
         if self._registration is not None:
             self._registration.register()
 
