@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 _LINK = re.compile(
-    r"(?<!`)\[(?:[^\]]|\[[^\]]*\])*\]\((?P<target>[^)\s]+)\)|<(?:img|a)\b[^>]*?(?:src|href)=\"(?P<raw>[^\"]+)\""
+    r"(?<!`)\[(?:[^\]]|\[[^\]]*\])*\]\((?P<target>[^)\s]+)\)|<(?:img|source|a)\b[^>]*?(?:src|srcset|href)=\"(?P<raw>[^\"]+)\""
 )
 _HEADING = re.compile(r"^#{1,6} +(.*?)\s*$", re.MULTILINE)
 _CODE = re.compile(r"^(```|~~~).*?^\1$|^(?: {4}|\t).*$|`[^`\n]+`", re.MULTILINE | re.DOTALL)

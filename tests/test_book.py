@@ -161,6 +161,15 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path):
     assert problems == ["page.md: there.md#other names no heading", "page.md: gone.md does not exist"]
 
 
+def test_a_picture_that_is_missing_is_noticed(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(
+        '<picture>\n  <source media="(x)" srcset="dark.png">\n  <img src="light.png" alt="a">\n</picture>\n'
+    )
+    problems = broken_links([page], tmp_path)
+    assert problems == ["page.md: dark.png does not exist", "page.md: light.png does not exist"]
+
+
 def test_every_page_is_in_the_navigation():
     navigation = (ROOT / "mkdocs.yml").read_text("utf-8")
     pages = [page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md")]
