@@ -22,7 +22,8 @@ _TEXT_FIELDS = ("prompt", "description", "message", "task", "script", "content",
 #: Words in the names of tools that only read, and of tools that do not.
 _READING = ("read", "get", "list", "search", "find", "view", "show", "stat", "fetch", "query", "describe")
 _WRITING = ("write", "edit", "create", "delete", "remove", "move", "update", "set", "run", "exec", "put", "shell")
-MAX_TEXTS = 1_000
+#: The texts of a call to an MCP tool that may be paths. Names are searched for in all of them.
+MAX_PATHS = 1_000
 #: The tools of Detent's own MCP server. What an agent writes to them is not followed: the server asks the policy.
 OWN_TOOLS = (
     "status", "why", "begin", "finish", "fail", "gate_run", "task_next", "task_start", "task_done", "task_add", "ask",
@@ -117,7 +118,7 @@ class Dialect:
         elif kind == "mcp":
             values = texts_in(payload.get("tool_input"))
             call["text"] = "" if self.is_own(tool) else "\n".join(values)
-            call["paths"] = tuple(absolute(value, cwd) for value in values if value and "\n" not in value)
+            call["paths"] = tuple(absolute(each, cwd) for each in values[:MAX_PATHS] if each and "\n" not in each)
             words = tool.lower().rpartition("__")[2].split("_")
             call["reads"] = any(word.startswith(_READING) for word in words) and not any(
                 word.startswith(_WRITING) for word in words
@@ -283,7 +284,7 @@ def texts_in(value: "Any") -> "list[str]":
     """The texts in a JSON value, in its order."""
     texts: list[str] = []
     todo = [value]
-    while todo and len(texts) < MAX_TEXTS:
+    while todo:
         each = todo.pop()
         if isinstance(each, str):
             texts.append(each)
