@@ -176,7 +176,7 @@ def test_an_agent_that_makes_another_call_than_the_one_that_was_allowed_is_stopp
     assert agent.messages("session/cancel") == [{"sessionId": "c-1"}]
     assert isinstance(events[-1], Failed)
     assert events[-1].failure is Failure.REFUSED
-    assert events[-1].reason.startswith("it made")
+    assert events[-1].reason.startswith("the agent made")
 
 
 def test_the_id_of_a_call_that_has_ended_lends_nothing_to_another_one(project):

@@ -244,7 +244,7 @@ class AcpReader(TalkingReader):
 
     def _in_mode(self, answer: Message) -> Iterable[AgentEvent]:
         if (problem := _problem(answer)) is not None:
-            return self._fail(f"the mode in which it asks could not be set: {problem}", Failure.REFUSED)
+            return self._fail(f"the mode in which the agent asks could not be set: {problem}", Failure.REFUSED)
         self._name()
         return ()
 
@@ -331,7 +331,7 @@ class AcpReader(TalkingReader):
         expected = self._settings.mode or self._agent.asks
         if self._turn.sandbox is not None or mode == expected:
             return ()
-        return self._stop(f"it changed to the mode {mode}, in which it does not ask")
+        return self._stop(f"the agent changed to the mode {mode}, in which it does not ask")
 
     def _stop(self, reason: str) -> Iterable[AgentEvent]:
         """End the turn of an agent whose calls cannot be held to the answers of the guard."""
@@ -355,11 +355,11 @@ class AcpReader(TalkingReader):
     def _kept_to(self, call: ToolCall) -> Iterable[AgentEvent]:
         """Compare a call that asked with the answer. An agent that does not keep to the answers is stopped."""
         if call.granted is None:
-            return self._stop(f"it made a call that was denied: {call.summary}") if call.succeeded else ()
+            return self._stop(f"the agent made a call that was denied: {call.summary}") if call.succeeded else ()
         if call.facts <= call.granted:
             return ()
         reason = self._guard.refusal(call.payload(self._conversation)) or self._permissions.refusal(call)
-        text = f"it made another call than the one that was allowed: {call.summary}: {reason}"
+        text = f"the agent made another call than the one that was allowed: {call.summary}: {reason}"
         return self._stop(text) if reason is not None else ()
 
     def _look_at(self, call: ToolCall) -> None:
