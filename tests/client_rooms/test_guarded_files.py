@@ -18,12 +18,13 @@ def denied(project, path, **environment):
     return asked(project, "Write", {"file_path": path, "content": "x"}, **environment)
 
 
-def asked(project, tool, inputs, **environment):
-    """Whether the hook denies a call."""
+def asked(project, tool, inputs, client="claude-code", cwd="", **environment):
+    """Whether the hook denies a call. It is started in the directory of the session."""
     call = {"tool_name": tool, "tool_input": inputs}
-    payload = {"hook_event_name": "PreToolUse", "cwd": str(project.root), "session_id": "s", **call}
+    event = "BeforeTool" if client == "gemini" else "PreToolUse"
+    payload = {"hook_event_name": event, "cwd": cwd or str(project.root), "session_id": "s", **call}
     ran = subprocess.run(
-        [sys.executable, "-I", "-S", str(FAST), "claude-code"],
+        [sys.executable, "-I", "-S", str(FAST), client],
         input=json.dumps(payload).encode(),
         capture_output=True,
         cwd=project.root,
@@ -55,6 +56,23 @@ def test_a_name_behind_a_thousand_others_is_found(project):
 
     assert not asked(project, "mcp__files__write_many", {"files": files})
     assert asked(project, "mcp__files__write_many", {"files": [*files, f"{project.root}/.workflow/x"]})
+
+
+@pytest.mark.parametrize("directory", ["/tmp", "/", ".."])
+def test_the_directory_of_a_call_in_codex_does_not_lead_out_of_the_project(project, directory):
+    write = {"command": f"echo x >> {project.root}/detent.toml"}
+
+    assert asked(project, "Bash", write, client="codex", cwd=directory)
+    assert not asked(project, "Bash", {"command": "echo x >> detent.toml"}, client="codex", cwd=directory)
+
+
+@pytest.mark.parametrize(("directory", "expected"), [(".gemini", True), ("src", False)])
+def test_a_command_is_judged_in_the_directory_of_its_call(project, directory, expected):
+    call = {"command": "echo x > settings.json", "dir_path": directory}
+
+    assert asked(project, "run_shell_command", call, client="gemini") is expected
+    place = str(project.root / directory)
+    assert asked(project, "Bash", {"command": "echo x > settings.json"}, client="codex", cwd=place) is expected
 
 
 def test_the_directory_of_the_client_may_be_another_one(project):

@@ -18,6 +18,8 @@ HELD = "\x02"
 #: Clients cut longer texts.
 LIMIT = 9_000
 _AGENT_FIELDS = ("subagent_type", "agent_type", "agent_name", "agent", "to", "recipient")
+#: The directory of a shell call, if it is not that of the session.
+_DIRECTORY_FIELDS = ("dir_path", "directory", "workdir")
 _TEXT_FIELDS = ("prompt", "description", "message", "task", "script", "content", "input")
 #: Words in the names of tools that only read, and of tools that do not.
 _READING = ("read", "get", "list", "search", "find", "view", "show", "stat", "fetch", "query", "describe")
@@ -72,7 +74,10 @@ class Dialect:
     HEARD: "tuple[str, ...]" = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart")
 
     def read(self, payload: "Json") -> "Json":
-        """The payload with the names of the common form: `cwd`, `session_id`, `hook_event_name`, `tool_name`, …"""
+        """The payload with the names of the common form: `cwd`, `session_id`, `hook_event_name`, `tool_name`, …
+
+        The project is found by `cwd`, which an agent must not choose. The directory of a call is in `call_cwd`.
+        """
         return payload
 
     def event(self, payload: "Any") -> str:
@@ -103,6 +108,8 @@ class Dialect:
             parts = [inputs.get(key) for key in _TEXT_FIELDS]
             call["agent"], call["text"] = text_of(agent), " ".join(part for part in parts if isinstance(part, str))
         elif kind == "shell":
+            directory = text_of(payload.get("call_cwd")) or first_text(inputs, _DIRECTORY_FIELDS)
+            call["cwd"] = absolute(directory, cwd) if directory else cwd
             # Typed into a running program, which need not be a shell.
             typed = text_of(inputs.get("chars"))
             command = inputs.get("command", inputs.get("cmd", typed))

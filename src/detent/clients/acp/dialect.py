@@ -38,8 +38,6 @@ class AcpDialect(Dialect):
         if call["kind"] == "mcp" and known is None:
             call["reads"] = call["tool"] in self.LOOKING
             call["text"] = "" if call["reads"] else call["text"]
-        if call["kind"] == "shell":
-            call["cwd"] = text_of(payload.get("call_cwd")) or call["cwd"]
         return call
 
     def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - all tools name them so
