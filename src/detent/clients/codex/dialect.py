@@ -45,11 +45,11 @@ class CodexDialect(Dialect):
 
         It starts the hook in the directory of the session. If the call goes out of that, the project there counts.
         """
-        told = text_of(payload.get("cwd"))
-        here = posix.getcwd() if told else ""
-        if f"{absolute(told, here)}/".startswith(f"{here.rstrip('/')}/") or not _has_state(here):
+        directory = text_of(payload.get("cwd"))
+        here = posix.getcwd() if directory else ""
+        if f"{absolute(directory, here)}/".startswith(f"{here.rstrip('/')}/") or not _has_state(here):
             return payload
-        return {**payload, "cwd": here, "call_cwd": told}
+        return {**payload, "cwd": here, "call_cwd": directory}
 
     def kind(self, tool: str) -> str:
         return super().kind(tool.removeprefix(self.AGENT_TOOLS))
