@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import detent
-from detent.clients.installing import texts
 from detent.clients.installing.hook_settings import HookSettings
 from detent.clients.installing.installation import JsonInstallation
 from detent.clients.registry import CLIENTS
@@ -34,12 +33,21 @@ _README = """\
 
 {description}
 
-This plugin is generated from the Detent repository; do not edit it. It brings the hooks that hold the agent to the
-phase in progress, slash commands, the roles of the phases, a skill, and the MCP server `{server}`. It needs Detent
-itself, which it does not download: install it with `pipx install .` in a clone of the repository, and run `detent init`
-once in a terminal of your own, so that the plugin knows which program to start. If Detent is missing the plugin says so
-once, and your work goes on unguarded. In a project that `detent init --agent` has set up, the project's own hooks
-answer and those of the plugin stand back.
+It brings {parts}, and the MCP server `{server}`.
+
+It needs Detent itself, which it does not download: install it with `pipx install .` in a clone of the repository, and
+run `detent init` once in a terminal of your own. That records which program the plugin starts.{approval}
+
+If Detent is missing, the plugin says so, and your work goes on unguarded. In a project that `detent init --agent` has
+set up, the project's own hooks answer, and those of the plugin stand back.
+
+This directory is generated from the Detent repository; do not edit it.
+"""
+_APPROVAL = " Then approve its hooks in Codex under `/hooks`: until then no hook runs, and Codex does not say so."
+_HOOKS = "the hooks that hold the agent to the phase in progress"
+#: What the instructions of an extension begin with: they are read in every project of the account.
+_WHERE = """\
+This is about projects with a directory `.workflow`, and about users who speak of Detent. Everywhere else, ignore it.
 """
 
 Files = dict[str, bytes]
@@ -70,9 +78,12 @@ class Description(NamedTuple):
     skills: list[str]
     version: str
 
-    @property
-    def readme(self) -> bytes:
-        return _README.format(title=self.title, description=self.description, server=self.server).encode()
+    def readme(self, parts: str, approval: str = "") -> Files:
+        """The README of a plugin with these parts. `approval` is what a person does in the client besides."""
+        text = _README.format(
+            title=self.title, description=self.description, server=self.server, parts=parts, approval=approval
+        )
+        return {"README.md": text.encode()}
 
 
 def describe() -> Description:
@@ -157,6 +168,7 @@ def _claude_code(plugin: Description, installation: JsonInstallation) -> Files:
                 ".claude-plugin/icon.png": (HERE / "icon.png").read_bytes(),
                 **parts,
                 **_shared(plugin),
+                **plugin.readme(f"{_HOOKS}, slash commands, the roles of the phases, a skill"),
             },
         ),
     }
@@ -189,6 +201,7 @@ def _codex(plugin: Description, installation: JsonInstallation) -> Files:
                 "hooks/hooks.json": _hooks(installation.hooks, root),
                 ".mcp.json": _json({"mcpServers": _inline_server(plugin)}),
                 **_shared(plugin),
+                **plugin.readme(f"{_HOOKS}, a skill", _APPROVAL),
             },
         ),
     }
@@ -206,10 +219,11 @@ def _gemini(plugin: Description, installation: JsonInstallation) -> Files:
     parts = {path.removeprefix(".gemini/"): _unsealed(content) for path, content in installation.files().items()}
     return {
         "gemini-extension.json": _json(manifest),
-        "GEMINI.md": texts.instructions(),
+        "GEMINI.md": _WHERE.encode() + b"\n" + _body(_skills(plugin)[0][1]),
         "hooks/hooks.json": _hooks(installation.hooks, root),
         **parts,
         **_shared(plugin),
+        **plugin.readme(f"{_HOOKS}, slash commands, instructions, a skill"),
     }
 
 
@@ -243,8 +257,17 @@ def _inline_server(plugin: Description) -> dict[str, Any]:
 
 
 def _shared(plugin: Description) -> Files:
-    skills = {f"skills/{name}/SKILL.md": (HERE / "skills" / name / "SKILL.md").read_bytes() for name in plugin.skills}
-    return {LAUNCHER: (HERE / LAUNCHER).read_bytes(), "README.md": plugin.readme, **skills}
+    skills = {f"skills/{name}/SKILL.md": content for name, content in _skills(plugin)}
+    return {LAUNCHER: (HERE / LAUNCHER).read_bytes(), **skills}
+
+
+def _skills(plugin: Description) -> list[tuple[str, bytes]]:
+    return [(name, (HERE / "skills" / name / "SKILL.md").read_bytes()) for name in plugin.skills]
+
+
+def _body(skill: bytes) -> bytes:
+    """A skill without the fields in front of it."""
+    return skill.split(b"---\n", 2)[2].lstrip(b"\n")
 
 
 def _unsealed(content: bytes) -> bytes:

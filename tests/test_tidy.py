@@ -128,6 +128,7 @@ AT_THE_STATE_DIRECTORY = {
     "detent.hooks.notes": "the hook process",
     "detent.hooks.plugin": "the hook process",
     "detent.core.guard.protected": "tells paths of tool calls apart, and opens none",
+    "detent.clients.codex.dialect": "asks whether the hook was started in a project, and opens no file of it",
     "detent.clients.installing.files": "names the files that an installation made in the checkout",
 }
 #: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.

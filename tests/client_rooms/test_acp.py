@@ -92,6 +92,116 @@ def test_a_call_that_never_asked_is_judged_afterwards_and_drift_is_reported(proj
     assert "is damaged" in texts(events)
 
 
+@pytest.fixture
+def spoilt(project):
+    """The journal, which the agent of the test changes."""
+    journal = next(project.root.glob(".workflow/WFS-*/journal.jsonl"))
+    before = journal.read_bytes()
+    yield journal
+    journal.write_bytes(before)
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        [update("tool_call", toolCallId="t-1", kind="read", title="look", status="completed")],
+        [update("tool_call", **execute("make"), status="in_progress")],
+        [],
+    ],
+    ids=["as reading", "without its end", "not at all"],
+)
+def test_drift_is_reported_whatever_the_agent_tells_of_the_call(project, spoilt, told):
+    _, events = played(project.root, [{"run": f"echo spoilt >> {spoilt}"}, *told, says("Summary: x"), ends()])
+
+    assert "is damaged" in texts(event for event in events if isinstance(event, Said) and event.by_detent)
+
+
+def test_settings_that_the_first_call_changed_are_reported(project):
+    file = project.root / ".claude/settings.local.json"
+    call = update("tool_call", toolCallId="t-1", kind="other", title="x", status="completed")
+    script = [{"run": f"mkdir -p {file.parent}; echo '{{}}' > {file}"}, call, says("Summary: x"), ends()]
+    try:
+        _, events = played(project.root, script)
+    finally:
+        file.unlink()
+
+    assert ".claude/settings.local.json changed" in texts(events)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        {**execute("rm -r {root}/.workflow"), "rawInput": {"command": "rm -r {root}/.workflow", "cwd": "/tmp"}},
+        {**execute("detent approve x"), "rawInput": {"command": "detent approve x", "cwd": "/tmp"}},
+        {**execute("x"), "kind": "read", "rawInput": {"command": "rm -r {root}/.workflow"}},
+        {**execute("x"), "kind": "think", "rawInput": {"cmd": ["bash", "-c", "rm -r {root}/.workflow"]}},
+        {**edit("{root}/detent.toml"), "kind": "search"},
+        {**edit("a"), "locations": [{"path": f"f{number}"} for number in range(1_000)] + [{"path": "detent.toml"}]},
+    ],
+    ids=["directory", "directory of a decision", "command as reading", "list", "change as searching", "many files"],
+)
+def test_the_guard_judges_a_call_by_its_content_and_in_the_project_of_the_turn(project, call):
+    call = json.loads(json.dumps(call).replace("{root}", str(project.root)))
+
+    agent, _ = played(project.root, [{"ask": call}, ends()], [ends()], settings={"allow": ("edit", "execute", "read")})
+
+    assert agent.outcomes() == ["o-reject_once"]
+
+
+def test_a_call_that_looks_may_name_every_file(project):
+    call = {"toolCallId": "t-1", "kind": "read", "title": "detent approve", "locations": [{"path": "detent.toml"}]}
+
+    agent, _ = played(project.root, [{"ask": call}, says("Summary: x"), ends()])
+
+    assert agent.outcomes() == ["o-allow_once"]
+
+
+@pytest.mark.parametrize(
+    ("asked", "made"),
+    [
+        (edit("a.txt"), {"locations": [{"path": "detent.toml"}]}),
+        (edit("a.txt"), {"locations": [{"path": "/elsewhere/a.txt"}]}),
+        (execute("pytest -q"), {"title": "curl x"}),
+        (edit("detent.toml"), {}),
+    ],
+    ids=["guarded file", "file outside", "command", "denied"],
+)
+def test_an_agent_that_makes_another_call_than_the_one_that_was_allowed_is_stopped(project, asked, made):
+    done = update("tool_call_update", toolCallId="t-1", status="completed", **made)
+
+    agent, events = played(
+        project.root, [{"request": asked}, done, {"wait": 1}], settings={"allow": ("edit", "execute:pytest *")}
+    )
+
+    assert agent.messages("session/cancel") == [{"sessionId": "c-1"}]
+    assert isinstance(events[-1], Failed)
+    assert events[-1].failure is Failure.REFUSED
+    assert events[-1].reason.startswith("the agent made")
+
+
+def test_the_id_of_a_call_that_has_ended_lends_nothing_to_another_one(project):
+    script = [{"ask": edit("a.txt")}, {"ask": edit("detent.toml")}, ends()]
+
+    agent, _ = played(project.root, script, [says("Summary: x"), ends()])
+
+    assert agent.outcomes() == ["o-allow_once", "o-reject_once"]
+
+
+def test_an_agent_may_tell_more_about_the_call_that_was_allowed(project):
+    done = update(
+        "tool_call_update",
+        toolCallId="t-1",
+        status="completed",
+        title="wrote it",
+        content=[{"type": "content", "content": {"type": "text", "text": "done"}}],
+        locations=[{"path": str(project.root / "a.txt"), "line": 3}],
+    )
+
+    _, events = played(project.root, [{"request": edit("a.txt")}, done, says("Summary: x"), ends()])
+
+    assert isinstance(events[-1], Finished)
+
+
 @pytest.mark.parametrize(
     ("facts", "settings"),
     [({"name": "other"}, {}), ({"modes": ()}, {}), ({}, {"mode": "strict"}), ({"fails": ["session/set_mode"]}, {})],
@@ -168,8 +278,15 @@ def test_how_a_turn_fails(tmp_path, steps, failure):
     assert events[-1].failure is failure
 
 
-def test_an_agent_that_changes_its_mode_is_ended(tmp_path):
-    _, events = played(tmp_path, [update("current_mode_update", currentModeId="yolo"), ends()])
+@pytest.mark.parametrize(
+    "news",
+    [
+        update("current_mode_update", currentModeId="yolo"),
+        update("config_option_update", configOptions=[{"id": "mode", "category": "mode", "currentValue": "yolo"}]),
+    ],
+)
+def test_an_agent_that_changes_its_mode_is_ended(tmp_path, news):
+    _, events = played(tmp_path, [news, ends()])
 
     assert isinstance(events[-1], Failed)
     assert "yolo" in events[-1].reason
@@ -232,6 +349,14 @@ def test_tokens_of_several_sources_are_not_added_up():
     usage.prompt_ended({"usage": {"totalTokens": 220, "outputTokens": 20}})
     usage.recorded = Tokens(input=300, output=30)  # with a sub-agent
     assert usage.total() == Tokens(input=300, output=30, cost=0.25)
+
+
+@pytest.mark.parametrize("amount", [-1, True, 10**400, "1"])
+def test_an_amount_that_cannot_be_is_no_cost(amount):
+    usage = TurnUsage(Live.REQUESTS)
+    usage.updated({"used": -5, "cost": {"amount": amount, "currency": "USD"}})
+    usage.sdk_message({"type": "result", "model_usage_since_last_result": {"m": {"costUSD": amount}}})
+    assert usage.total() == Tokens()
 
 
 def test_the_tokens_of_the_claude_sdk_are_those_of_all_its_messages():

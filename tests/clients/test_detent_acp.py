@@ -17,6 +17,8 @@ from tests.clients.workplace import journal, read
 
 #: Tokens of an answer of the scripted server.
 INPUT, OUTPUT = 100, 10
+#: Seconds of an answer where it matters that a model does not answer at once.
+ANSWER_S = 0.5
 
 
 @pytest.fixture
@@ -246,6 +248,7 @@ def test_a_budget_of_tokens_stops_a_turn_within_one_request(agent):
 
     def script(_request):
         while True:
+            time.sleep(ANSWER_S)
             yield do(writing_shell(stage, "echo more"))
 
     stage.server.play({"main": script})

@@ -2,9 +2,11 @@
 
 import shlex
 
+import pytest
+
 from detent.core.guard.rules import WAY_ROUND
-from tests.clients import claude_code
-from tests.clients.scripts import do, say
+from tests.clients import claude_code, codex
+from tests.clients.scripts import Call, do, say
 from tests.clients.workplace import DETENT, delegate, play, read, results, session_folder, set_up, settings_path, state
 
 GATED = """\
@@ -41,6 +43,27 @@ def test_detents_own_files_and_its_hooks_can_be_read_but_not_written(stage):
         assert f"would write {stage.project}/{path}" in result.text
         assert WAY_ROUND in result.text
     assert {path: (stage.project / path).read_bytes() for path in paths} == before
+
+
+def test_the_directory_of_a_call_hides_nothing(stage):
+    """Codex and Gemini CLI let the model choose the directory of a command."""
+    if stage.kind is claude_code:
+        pytest.skip("its commands have no directory of their own")
+    set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
+    path = stage.project / settings_path(stage)
+    files = [stage.project / "detent.toml", path]
+    before = [file.read_bytes() for file in files]
+    if stage.kind is codex:
+        calls = [Call("exec_command", {"cmd": f"echo >> {file}", "workdir": "/tmp"}) for file in files]
+    else:
+        fields = {"description": "scripted", "dir_path": path.parent.name}
+        commands = ["echo >> ../detent.toml", f"echo >> {path.name}"]
+        calls = [Call("run_shell_command", {"command": command, **fields}) for command in commands]
+
+    play(stage, "[[S:main]] go", {"main": [*map(do, calls), say("held back")]})
+
+    assert all(WAY_ROUND in result.text for result in results(stage))
+    assert [file.read_bytes() for file in files] == before
 
 
 def test_an_agent_cannot_approve(stage):

@@ -150,6 +150,23 @@ def test_the_plugins_are_current():
     assert differences() == []
 
 
+@pytest.mark.parametrize(
+    ("word", "part"), [("slash commands", "commands/"), ("roles", "agents/"), ("a skill", "skills/")]
+)
+def test_the_readme_of_a_plugin_names_the_parts_that_it_has(word, part):
+    for files in trees().values():
+        [readme] = [content.decode() for path, content in files.items() if path.endswith("README.md")]
+
+        assert (word in readme) is any(f"/{part}" in f"/{path}" for path in files)
+
+
+def test_what_an_extension_tells_in_every_project_says_where_it_counts():
+    told = trees()["gemini"]["GEMINI.md"].decode()
+
+    assert told.startswith("This is about projects with a directory `.workflow`")
+    assert "this block" not in told
+
+
 def test_every_plugin_has_the_hooks_of_its_client_and_the_launcher():
     for client, files in trees().items():
         [hooks] = [content for path, content in files.items() if path.endswith("hooks/hooks.json")]

@@ -8,6 +8,7 @@ import pytest
 
 from detent.core.guard.rules import PEOPLE_ONLY
 from detent.engine.project import open_project
+from detent.mcp.calls import next_call
 from detent.mcp.tools import TOOLS
 from tests.support.gated import started
 from tests.support.mcp_client import served
@@ -263,6 +264,39 @@ def test_tasks_questions_and_checkpoints(place):
         assert first["name"] == "PRE_build_v1"
         assert "+one" in client.call("diff", a="PRE_build_v1")["files"]["new.txt"]
         assert client.call("diff", a="PRE_build_v1", stat=True)["files"]["new.txt"]["lines"] == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("command", "call"),
+    [
+        ("detent why", {"tool": "why", "arguments": {}}),
+        ("detent why build", {"tool": "why", "arguments": {"phase": "build"}}),
+        ("detent begin build", {"tool": "begin", "arguments": {"phase": "build"}}),
+        (
+            'detent finish build -m "SUMMARY" --artifact PATH',
+            {"tool": "finish", "arguments": {"phase": "build", "summary": "SUMMARY"}},
+        ),
+        ("detent gate run lint --phase a", {"tool": "gate_run", "arguments": {"gate": "lint", "phase": "a"}}),
+        (
+            'detent task done IMPL-1 -m "SUMMARY" --met "HOW" --met "HOW"',
+            {"tool": "task_done", "arguments": {"task": "IMPL-1", "summary": "SUMMARY", "met": ["HOW", "HOW"]}},
+        ),
+        ("detent finish build, or detent redo build for a new attempt", None),
+        ("detent approve build --gate approval -m WHY", None),
+        ("it doesn't end", None),
+        ("", None),
+    ],
+)
+def test_a_command_that_a_tool_carries_out_is_told_as_the_call(command, call):
+    assert next_call(command) == call
+
+
+def test_a_refusal_names_the_call_that_is_its_way_out(place):
+    with served(place) as client:
+        client.connect()
+        refused = client.call("begin", phase="release")
+
+    assert (refused["state"], refused["next"]) == ("refused", [{"tool": "why", "arguments": {}}])
 
 
 def test_without_a_session_the_answer_says_how_one_is_started(tmp_path):

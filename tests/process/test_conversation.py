@@ -8,7 +8,7 @@ from contextlib import closing
 import pytest
 
 from detent.process import conversation as talk
-from detent.process.conversation import ERROR_BYTES, Exited, converse
+from detent.process.conversation import ERROR_BYTES, Exited, Input, converse
 from tests.support.waiting import is_running, until
 
 BIG = 3 * 1024 * 1024
@@ -92,6 +92,28 @@ def test_it_is_given_its_input_whole_however_much_it_says_meanwhile():
 @pytest.mark.parametrize("script", ["exit 4", "exec <&-; sleep 0.2; exit 4"])
 def test_input_that_nobody_reads_is_no_failure(script):
     assert talked(script, given=b"x" * BIG)[-1] == Exited(4)
+
+
+def test_an_answer_to_a_line_is_sent_before_the_next_line_is_looked_at():
+    given, waiting = Input(), []
+    argv = ["bash", "-c", "printf 'one\\ntwo\\n'; read -r answer; echo $answer"]
+    for item in converse(argv, cwd="/", env=os.environ, given=given, timeout_s=60.0, stopping=lambda: False):
+        for line in lines([item]):
+            waiting.append((line, bytes(given.pending)))
+            given.write(b"hello\n" if line == b"one" else b"")
+
+    assert waiting == [(b"one", b""), (b"two", b""), (b"hello", b"")]
+
+
+def test_an_answer_that_nobody_reads_is_no_failure():
+    given = Input()
+    argv = ["bash", "-c", "exec <&-; printf 'one\\ntwo\\n'; sleep 0.2"]
+    items = []
+    for item in converse(argv, cwd="/", env=os.environ, given=given, timeout_s=60.0, stopping=lambda: False):
+        items.append(item)
+        given.write(b"hello\n" if lines([item]) else b"")
+
+    assert items[-1] == Exited(0)
 
 
 def test_without_input_it_reads_an_end():

@@ -99,6 +99,17 @@ def test_a_turn_that_uses_too_much_is_ended_and_goes_on_when_a_person_allows_it(
     assert here.attempts == {"a": 2}
 
 
+def test_what_was_used_is_not_taken_back_by_a_smaller_figure(scene):
+    here = scene('["a"]')
+    told = [Tokens(input=90, output=20, cost=1.5), Tokens(input=100, output=10, cost=1.0), Tokens(cost=-4.0)]
+
+    here.run(Cast(lambda turn, stopping: (*(Used(tokens=each) for each in told), done())))
+
+    most = Tokens(input=100, output=10, cost=1.5)
+    assert here.session.phases["a"].tokens == most
+    assert [one.did.tokens for one in here.heard(AgentDid) if isinstance(one.did, Used)][-1] == most
+
+
 def test_a_turn_within_its_budget_is_left_alone(scene):
     here = scene('["a"]', more="budget = { tokens = 110, cost = 2.0 }")
 
@@ -296,9 +307,11 @@ def test_a_run_whose_session_was_taken_over_stops_and_says_so(scene):
 def test_what_agents_do_is_told_but_not_without_end(scene):
     here = scene('["a"]')
     words, tools = [Said(text=str(number)) for number in range(500)], [ToolUsed(tool="Read")] * 500
+    notice = Said(text="Detent: detent.toml changed", by_detent=True)
 
-    here.run(Cast(lambda turn, stopping: (*words, *tools, done())))
+    here.run(Cast(lambda turn, stopping: (*words, *tools, notice, done())))
 
+    assert notice in [one.did for one in here.heard(AgentDid)]
     told = [type(one.did) for one in here.heard(AgentDid)]
     assert SAID_BURST <= told.count(Said) < 200
     assert told.count(ToolUsed) == 500

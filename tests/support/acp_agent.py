@@ -1,8 +1,9 @@
 """An agent that speaks ACP and does what a test says. Run as a program it is the agent itself; it has no model.
 
 A script is a list of steps for each prompt. A step is `update` (a session update), `ask` (a tool call that waits for
-permission), `run` (a shell command that it runs itself), `wait` (for a cancellation), `end` (the answer to the prompt)
-or `error` (the answer that is an error).
+permission, and is then made or not), `request` (the same, and the script says what becomes of it), `run` (a shell
+command that it runs itself), `wait` (for a cancellation), `end` (the answer to the prompt) or `error` (the answer that
+is an error).
 """
 
 import json
@@ -28,6 +29,7 @@ class ScriptedAgent:
     def __init__(self, directory: Path, *prompts: Sequence[dict[str, Any]], **facts: Any) -> None:
         """`facts`: name, modes, capabilities, fails (methods that are answered with an error)."""
         self._log, self._script = directory / "acp.log", directory / "acp.json"
+        self._log.unlink(missing_ok=True)
         self._script.write_text(json.dumps({"prompts": prompts, "log": str(self._log), **facts}))
 
     def settings(self, **changed: Any) -> "AgentSettings":
@@ -94,6 +96,8 @@ class _Agent:
                 self.send(method="session/update", params={"sessionId": "c-1", "update": step["update"]})
             elif "ask" in step:
                 self.ask(step["ask"])
+            elif "request" in step:
+                self.request(step["request"])
             elif "run" in step:
                 subprocess.run(["sh", "-c", step["run"]], check=False)
             elif "wait" in step:
@@ -105,6 +109,12 @@ class _Agent:
                 self.send(id=number, result=step["end"])
 
     def ask(self, call: dict[str, Any]) -> None:
+        status = "completed" if self.request(call).endswith("allow_once") else "failed"
+        done = {"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": status}
+        self.send(method="session/update", params={"sessionId": "c-1", "update": done})
+
+    def request(self, call: dict[str, Any]) -> str:
+        """Ask for permission; returns the option that was chosen."""
         self.asked += 1
         self.send(
             id=f"a-{self.asked}",
@@ -112,10 +122,8 @@ class _Agent:
             params={"sessionId": "c-1", "toolCall": call, "options": OPTIONS},
         )
         answer = self.read() or {}
-        outcome = answer["result"]["outcome"].get("optionId", "")
-        status = "completed" if outcome.endswith("allow_once") else "failed"
-        done = {"sessionUpdate": "tool_call_update", "toolCallId": call["toolCallId"], "status": status}
-        self.send(method="session/update", params={"sessionId": "c-1", "update": done})
+        chosen: str = answer["result"]["outcome"].get("optionId", "")
+        return chosen
 
     def read(self) -> dict[str, Any] | None:
         line = sys.stdin.readline()

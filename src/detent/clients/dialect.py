@@ -18,11 +18,14 @@ HELD = "\x02"
 #: Clients cut longer texts.
 LIMIT = 9_000
 _AGENT_FIELDS = ("subagent_type", "agent_type", "agent_name", "agent", "to", "recipient")
+#: The directory of a shell call, if it is not that of the session.
+_DIRECTORY_FIELDS = ("dir_path", "directory", "workdir")
 _TEXT_FIELDS = ("prompt", "description", "message", "task", "script", "content", "input")
 #: Words in the names of tools that only read, and of tools that do not.
 _READING = ("read", "get", "list", "search", "find", "view", "show", "stat", "fetch", "query", "describe")
 _WRITING = ("write", "edit", "create", "delete", "remove", "move", "update", "set", "run", "exec", "put", "shell")
-MAX_TEXTS = 1_000
+#: The texts of a call to an MCP tool that may be paths. Names are searched for in all of them.
+MAX_PATHS = 1_000
 #: The tools of Detent's own MCP server. What an agent writes to them is not followed: the server asks the policy.
 OWN_TOOLS = (
     "status", "why", "begin", "finish", "fail", "gate_run", "task_next", "task_start", "task_done", "task_add", "ask",
@@ -71,7 +74,10 @@ class Dialect:
     HEARD: "tuple[str, ...]" = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart")
 
     def read(self, payload: "Json") -> "Json":
-        """The payload with the names of the common form: `cwd`, `session_id`, `hook_event_name`, `tool_name`, …"""
+        """The payload with the names of the common form: `cwd`, `session_id`, `hook_event_name`, `tool_name`, …
+
+        The project is found by `cwd`, which an agent must not choose. The directory of a call is in `call_cwd`.
+        """
         return payload
 
     def event(self, payload: "Any") -> str:
@@ -102,6 +108,8 @@ class Dialect:
             parts = [inputs.get(key) for key in _TEXT_FIELDS]
             call["agent"], call["text"] = text_of(agent), " ".join(part for part in parts if isinstance(part, str))
         elif kind == "shell":
+            directory = text_of(payload.get("call_cwd")) or first_text(inputs, _DIRECTORY_FIELDS)
+            call["cwd"] = absolute(directory, cwd) if directory else cwd
             # Typed into a running program, which need not be a shell.
             typed = text_of(inputs.get("chars"))
             command = inputs.get("command", inputs.get("cmd", typed))
@@ -117,7 +125,7 @@ class Dialect:
         elif kind == "mcp":
             values = texts_in(payload.get("tool_input"))
             call["text"] = "" if self.is_own(tool) else "\n".join(values)
-            call["paths"] = tuple(absolute(value, cwd) for value in values if value and "\n" not in value)
+            call["paths"] = tuple(absolute(each, cwd) for each in values[:MAX_PATHS] if each and "\n" not in each)
             words = tool.lower().rpartition("__")[2].split("_")
             call["reads"] = any(word.startswith(_READING) for word in words) and not any(
                 word.startswith(_WRITING) for word in words
@@ -283,7 +291,7 @@ def texts_in(value: "Any") -> "list[str]":
     """The texts in a JSON value, in its order."""
     texts: list[str] = []
     todo = [value]
-    while todo and len(texts) < MAX_TEXTS:
+    while todo:
         each = todo.pop()
         if isinstance(each, str):
             texts.append(each)

@@ -4,6 +4,7 @@ This module is a leaf: it imports builtins only, and a client's modules by name 
 every layer can read the facts. The hook process imports it for every tool call.
 """
 
+import posix
 import sys
 
 TYPE_CHECKING = False
@@ -36,6 +37,9 @@ class Client:
     home_variable = ""
     #: Names in that directory that hold settings, hooks or code that the client runs; an agent must not write them.
     home_settings: "tuple[str, ...]" = ()
+    #: Those of them, or with `~` files beside it, with hooks, plugins or switches of hooks: the guard keeps
+    #: agents from them outside of a sandbox too.
+    home_hooks: "tuple[str, ...]" = ()
     #: Files in that directory, or with `~` beside it, with settings that the client itself writes. In a sandbox it has
     #: copies of them.
     home_files: "tuple[str, ...]" = ()
@@ -117,7 +121,18 @@ def guarded_files() -> "dict[str, tuple[str, ...]]":
     return {
         "config": tuple(path for client in CLIENTS.values() for path in client.settings),
         "document": tuple(path for client in CLIENTS.values() for path in client.documents),
+        "account": tuple(path for client in CLIENTS.values() for path in _in_account(client)),
     }
+
+
+def _in_account(client: Client) -> "list[str]":
+    """The files and directories of the account that hold the client's hooks, absolute."""
+    home, own = (posix.environ.get(name.encode(), b"") for name in ("HOME", client.home_variable or "HOME"))
+    user = home.decode("utf-8", "surrogateescape").rstrip("/")
+    chosen = own.decode("utf-8", "surrogateescape").rstrip("/") if client.home_variable else ""
+    directory = chosen or client.home.replace("~", user, 1)
+    paths = [name.replace("~", user, 1) if name[:1] == "~" else f"{directory}/{name}" for name in client.home_hooks]
+    return [path for path in paths if path[:1] == "/" and user]
 
 
 def generated_files() -> "tuple[str, ...]":
@@ -159,13 +174,14 @@ register(
         task_list="detent.clients.claude_code.task_list",
         program="claude",
         marks=("CLAUDECODE",),
-        settings=(".claude/settings.json", ".claude/settings.local.json"),
+        settings=(".claude/settings.json", ".claude/settings.local.json", ".mcp.json"),
         home="~/.claude",
         home_variable="CLAUDE_CONFIG_DIR",
         home_settings=(
             *("settings.json", "settings.local.json", "CLAUDE.md", "plugins", "hooks"),
             *("agents", "commands", "skills", "rules", "output-styles", "keybindings.json"),
         ),
+        home_hooks=("settings.json", "settings.local.json", "plugins", "hooks", "~/.claude.json", ".claude.json"),
         home_files=("~/.claude.json", ".claude.json"),
         plugin=("plugins/installed_plugins.json", '"detent@'),
         marketplaces="plugins/known_marketplaces.json",
@@ -190,6 +206,7 @@ register(
             *("config.toml", "hooks.json", "AGENTS.md", "AGENTS.override.md", "requirements.toml"),
             *("rules", "plugins", "prompts", "skills", "agents"),
         ),
+        home_hooks=("config.toml", "hooks.json", "requirements.toml", "plugins"),
         plugin=("config.toml", '[plugins."detent@'),
         tells=("tokens",),
         sandbox_options=("--sandbox", "-s", "--full-auto"),
@@ -210,6 +227,7 @@ register(
             *("settings.json", "trustedFolders.json", "GEMINI.md", ".env"),
             *("extensions", "commands", "policies", "hooks", "skills", "agents"),
         ),
+        home_hooks=("settings.json", "trustedFolders.json", "extensions", "policies", "hooks"),
         plugin=("extensions/detent/gemini-extension.json", '"detent"'),
         tells=("tokens",),
         sandbox_options=("--sandbox", "-s"),

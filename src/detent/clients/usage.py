@@ -7,6 +7,7 @@ from typing import Any, NamedTuple
 
 #: Bytes of a transcript that are read; the usage of a longer one is not told.
 MAX_TRANSCRIPT = 256 * 1024 * 1024
+_MAX_AMOUNT = 1e12
 
 
 class Call(NamedTuple):
@@ -46,6 +47,13 @@ def text(value: object) -> str:
 
 def count(value: object) -> int:
     return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+
+
+def amount(value: object) -> float:
+    """An amount of money; 0 for one that cannot be."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return 0.0
+    return float(value) if 0 <= value <= _MAX_AMOUNT else 0.0
 
 
 def fields(value: object) -> dict[str, Any]:

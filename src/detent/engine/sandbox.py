@@ -250,7 +250,7 @@ def _placed(path: str) -> str:
 
 def _settings_of(top: str) -> Iterator[str]:
     """The files of a checkout that say what is allowed, and those that make a client or git run programs."""
-    yield from (os.path.join(top, name) for name in _SETTINGS)
+    yield from (os.path.join(top, name) for name in (*_SETTINGS, *(f for f in settings_files() if "/" not in f)))
     for name in directories():
         directory = os.path.join(top, name)
         if os.path.isdir(directory):

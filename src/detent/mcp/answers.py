@@ -65,7 +65,14 @@ def answered(tool: "Tool", arguments: "Arguments", context: "Context") -> dict[s
         again = f"call {tool.name} again to wait for it"
         return _result({"state": "running", "reason": running.message, "way_out": again}, notices)
     except DetentError as error:
-        refusal = {"state": error.kind, "reason": error.message, "way_out": error.way_out}
+        # A way out is a command of a shell, which the agent may not have.
+        following = calls.next_call(error.way_out or "")
+        refusal = {
+            "state": error.kind,
+            "reason": error.message,
+            "way_out": error.way_out,
+            "next": [following] if following else [],
+        }
         return _result({key: value for key, value in refusal.items() if value}, notices, is_error=True)
     return _result(record, notices)
 

@@ -148,14 +148,37 @@ def _phase_record(session: Session, key: str) -> Record:
 
 def next_call(command: str) -> Record | None:
     """The tool call that does what a command does; None for a command that no tool carries out."""
-    verb, *rest = shlex.split(command)[1:]
-    if verb in ("begin", "finish") and rest:
-        more = {"summary": "SUMMARY"} if verb == "finish" else {}
-        return {"tool": verb, "arguments": {"phase": rest[0], **more}}
-    if verb == "gate" and rest[:1] == ["run"]:
-        named = {"phase": rest[3]} if rest[2:3] == ["--phase"] else {}
-        return {"tool": "gate_run", "arguments": {"gate": rest[1], **named}}
-    return {"tool": "why", "arguments": {}} if verb == "why" else None
+    try:
+        words = shlex.split(command)
+    except ValueError:
+        return None
+    match words:
+        case ["detent", "why" | "status" as verb]:
+            return _call(verb)
+        case ["detent", "why", phase]:
+            return _call("why", phase=phase)
+        case ["detent", "begin", phase]:
+            return _call("begin", phase=phase)
+        case ["detent", "finish", phase, "-m", summary, *_]:
+            return _call("finish", phase=phase, summary=summary)
+        case ["detent", "gate", "run", gate]:
+            return _call("gate_run", gate=gate)
+        case ["detent", "gate", "run", gate, "--phase", phase]:
+            return _call("gate_run", gate=gate, phase=phase)
+        case ["detent", "task", "next"]:
+            return _call("task_next")
+        case ["detent", "task", "start", task]:
+            return _call("task_start", task=task)
+        case ["detent", "task", "done", task, "-m", summary, *met] if set(met[::2]) <= {"--met"}:
+            return _call("task_done", task=task, summary=summary, met=met[1::2])
+        case ["detent", "checkpoint", "list"]:
+            return _call("checkpoints")
+        case _:
+            return None
+
+
+def _call(tool: str, **arguments: str | list[str]) -> Record:
+    return {"tool": tool, "arguments": arguments}
 
 
 def why(arguments: tools.Why, context: Context, notices: list[str]) -> Record:

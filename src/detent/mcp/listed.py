@@ -15,7 +15,7 @@ TEMPLATES: list[dict[str, Any]] = [
     {
         "uriTemplate": f"{JOURNAL}/{{after}}",
         "name": "journal-page",
-        "title": "The commits behind a version; each page names the next",
+        "title": "The commits after a version; each page names the next one",
         "mimeType": JSON,
     },
     {"uriTemplate": f"{TASK}/{{id}}", "name": "task", "title": "The context of a task", "mimeType": JSON},

@@ -97,7 +97,9 @@ class Server:
         identity: str | int | None = None
         try:
             if isinstance(line, TooLong):
-                raise Fault(Code.INVALID, f"a message may have {wire.MAX_MESSAGE} bytes and this one has {line.bytes}")
+                raise Fault(
+                    Code.INVALID, f"a message has at most {wire.MAX_MESSAGE} bytes, and this one has {line.bytes}"
+                )
             message = wire.read_message(line)
             if message is None:
                 return

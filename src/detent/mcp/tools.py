@@ -168,7 +168,7 @@ TOOLS = {
             "gate_run",
             "Run a gate's check",
             "Run the check of a gate now, and return its verdict. Answers running if it takes longer than wait_s; "
-            "call it again to wait. To cancel the call ends the check.",
+            "call it again to wait. Cancelling the call ends the check.",
             GateRun,
             is_repeatable=True,
         ),

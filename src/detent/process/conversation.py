@@ -82,15 +82,23 @@ def converse(
     talk = _Talk(child, given)
     deadline = time.monotonic() + timeout_s
     problem, timed_out = None, False
+    lines: list[bytes] = []
     try:
-        while not talk.is_over():
+        while lines or not talk.is_over():
             if stopping():
                 problem = "stopped"
             elif time.monotonic() >= deadline:
                 problem, timed_out = f"ended after {timeout_s:g} s", True
             if problem is not None:
                 break
-            yield talk.listen() or None
+            if lines:
+                talk.answer()
+            else:
+                lines = talk.listen()
+            # A process that is answered hears the answer to a line before the next line is looked at.
+            at = 1 if not given.is_closed else len(lines)
+            yield lines[:at] or None
+            lines = lines[at:]
     finally:
         end_all(child, ask=problem is not None or child.poll() is None)
         talk.close()
@@ -144,6 +152,12 @@ class _Talk:
                 del self._errors[:-ERROR_BYTES]
         return lines
 
+    def answer(self) -> None:
+        """Write what is pending, as far as there is room."""
+        pipe = self._child.stdin
+        if pipe is not None and self._given.pending and not self._given.is_closed:
+            self._write(pipe)
+
     def rest(self) -> list[bytes]:
         """The output behind the last line feed."""
         return [bytes(self._line)] if self._line else []
@@ -190,7 +204,8 @@ class _Talk:
             self._given.pending.clear()
             self._given.close()
         if self._given.is_closed and not self._given.pending:
-            self._open.unregister(pipe)
+            if pipe in self._open.get_map():
+                self._open.unregister(pipe)
             with suppress(BrokenPipeError):
                 pipe.close()
 

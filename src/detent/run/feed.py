@@ -226,7 +226,7 @@ class FeedRedaction:
         speaker = event.phase, event.task
         text, is_inside = redact_part(event.did.text, inside_key=speaker in self._inside)
         (self._inside.add if is_inside else self._inside.discard)(speaker)
-        return replace(event, did=_short(Said(text=text)))
+        return replace(event, did=_short(replace(event.did, text=text)))
 
 
 def redact_event(event: RunEvent) -> RunEvent:
@@ -241,7 +241,7 @@ def redact_event(event: RunEvent) -> RunEvent:
 def _short(did: AgentEvent) -> AgentEvent:
     match did:
         case Said():
-            return Said(text=cut(did.text, MAX_SAID))
+            return replace(did, text=cut(did.text, MAX_SAID))
         case ToolStarted() | ToolUsed():
             return replace(did, tool=cut(did.tool, MAX_TOOL_INPUT), input=cut(did.input, MAX_TOOL_INPUT))
         case Started() | Used() | Finished() | Failed():

@@ -128,7 +128,8 @@ def _try(
     for event in agent.work(turn, job.is_stopping):
         match event:
             case Used():
-                used = event.tokens
+                used = used.grown_to(event.tokens)
+                event = Used(tokens=used)  # noqa: PLW2901 - the feed tells no smaller figure either
                 if (reason := over_budget(handle, job.phase, spent + used)) is not None:
                     job.stop(reason)
             case Finished() | Failed():
@@ -173,7 +174,8 @@ class _Events:
         self._room, self._since_s = float(SAID_BURST), time.monotonic()
 
     def take(self, event: AgentEvent) -> None:
-        is_dropped = isinstance(event, Said) and not (event.text.strip() and self._has_room())
+        # An agent that talks much must not hide what Detent says about it.
+        is_dropped = isinstance(event, Said) and not (event.text.strip() and (event.by_detent or self._has_room()))
         if is_dropped or not isinstance(event, Started | ToolStarted | ToolUsed | Said | Used):
             return
         if isinstance(event, Started):

@@ -2,24 +2,31 @@
 
 import os
 import re
+import shlex
 from typing import Any
+
+import msgspec
 
 from detent.clients.acp.agents import AcpAgent
 from detent.clients.dialect import fields_of, joined_text, text_of
 
-MAX_PATHS = 1_000
 #: Some agents write the directory of a shell call into its description.
 _DIRECTORY = re.compile(r"\[(?:current working directory|in) ([^\]]+)\]")
 _EXIT_CODE = re.compile(r"\AExit code (\d+)$", re.MULTILINE)
 _ENDED = ("completed", "failed")
+#: Kinds that change nothing. The agent chooses the word, so a call of them counts by its content too.
+LOOKING = ("read", "search", "think")
+#: Kinds of which command and paths say everything that is judged.
+_SHOWN = ("execute", "edit", "delete", "move")
 
 
 class ToolCall:
     def __init__(self, agent: AcpAgent, cwd: str) -> None:
         self._agent, self._cwd = agent, cwd
         self._fields: dict[str, Any] = {}
-        #: Whether the agent asked for permission, and whether it got it.
-        self.asked = self.granted = False
+        #: Whether the agent asked for permission, and the facts of the call that it got it for.
+        self.asked = False
+        self.granted: frozenset[tuple[str, str]] | None = None
         self.has_ended = False
 
     def update(self, fields: dict[str, Any]) -> None:
@@ -38,7 +45,11 @@ class ToolCall:
 
     @property
     def kind(self) -> str:
-        return text_of(self._fields.get("kind")) or "other"
+        """The kind that the agent names. A call that holds a command or a change is not one that only looks."""
+        named = text_of(self._fields.get("kind")) or "other"
+        if named not in LOOKING:
+            return named
+        return "execute" if self._given_command else "edit" if self._content("diff") else named
 
     @property
     def name(self) -> str:
@@ -63,12 +74,12 @@ class ToolCall:
     @property
     def command(self) -> str:
         """The shell command. An agent that tells no input has it as the title."""
-        if self.kind != "execute":
-            return ""
+        return (self._given_command or self.title) if self.kind == "execute" else ""
+
+    @property
+    def _given_command(self) -> str:
         given = self.raw_input.get("command", self.raw_input.get("cmd"))
-        if isinstance(given, list):
-            given = " ".join(text_of(word) for word in given)
-        return text_of(given) or self.title
+        return shlex.join(map(text_of, given)) if isinstance(given, list) else text_of(given)
 
     @property
     def cwd(self) -> str:
@@ -84,7 +95,15 @@ class ToolCall:
         listed = self._fields.get("locations")
         locations = [fields_of(each) for each in listed] if isinstance(listed, list) else []
         named = [text_of(each.get("path")) for each in (*locations, *self._content("diff"))]
-        return tuple(dict.fromkeys(os.path.join(self._cwd, path) for path in named if path))[:MAX_PATHS]
+        return tuple(dict.fromkeys(os.path.join(self._cwd, path) for path in named if path))
+
+    @property
+    def facts(self) -> frozenset[tuple[str, str]]:
+        """The facts that a permission is given for. The agent may tell more of them until the call has ended."""
+        given = (("kind", self.kind), ("command", self.command), ("cwd", self.cwd))
+        paths = (("path", os.path.realpath(path)) for path in self.paths)
+        inputs = msgspec.json.encode(self.raw_input, order="sorted").decode() if self.kind not in _SHOWN else ""
+        return frozenset((*given, *paths, ("input", inputs)))
 
     @property
     def summary(self) -> str:
@@ -98,13 +117,15 @@ class ToolCall:
             for each in self._content("diff")
         ]
         acp = {"kind": self.kind, "command": self.command, "paths": list(self.paths), "diffs": diffs}
-        if self.kind not in ("execute", "edit", "delete", "move"):
+        if self.kind not in _SHOWN:
             acp["texts"] = [self.title, self.raw_input]
         output, code = self._result()
         return {
             "client": self._agent.client,
             "session_id": conversation,
-            "cwd": self.cwd,
+            # The guard finds the project by the directory of the turn. That of a call is chosen by the agent.
+            "cwd": self._cwd,
+            "call_cwd": self.cwd,
             "tool_name": self.name,
             "tool_use_id": self.id,
             "tool_input": self.raw_input or None,

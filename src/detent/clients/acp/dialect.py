@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
 
 class AcpDialect(Dialect):
-    #: Kinds of tools of the protocol. A call of an unknown kind is judged by all the texts that it names.
-    TOOLS = {"execute": "shell", "edit": "write", "delete": "write", "move": "write", "other": "mcp", "fetch": "mcp"}
+    #: Kinds of tools of the protocol. Any other call is judged by all the texts that it names.
+    TOOLS = {"execute": "shell", "edit": "write", "delete": "write", "move": "write"}
+    #: Kinds that may name every file. Drift is looked for after them too, because the agent chooses the word.
+    LOOKING = ("read", "search", "think")
     GENERAL_AGENTS = ("",)
 
     def read(self, payload: "Json") -> "Json":
@@ -28,13 +30,14 @@ class AcpDialect(Dialect):
         return {**payload, "client": "", "tool_name": text_of(acp.get("kind")), "tool_input": acp}
 
     def kind(self, tool: str) -> str:
-        return self.TOOLS.get(tool, "other")
+        return self.TOOLS.get(tool, "mcp")
 
     def call(self, payload: "Json") -> "Json":
         known = _client_dialect(payload)
         call = known.call(payload) if known is not None else super().call(payload)
         if call["kind"] == "mcp" and known is None:
-            call["reads"] = False
+            call["reads"] = call["tool"] in self.LOOKING
+            call["text"] = "" if call["reads"] else call["text"]
         return call
 
     def written(self, tool: str, inputs: "Json") -> "list[str]":  # noqa: ARG002 - all tools name them so

@@ -19,6 +19,8 @@ KINDS = ("read", "edit", "delete", "move", "search", "execute", "think", "fetch"
 #: Without a sandbox: reading, and writing in the directory of the turn.
 DEFAULT = ("read", "search", "think", "edit", "delete", "move")
 _WRITES = ("edit", "delete", "move")
+#: Files that one call may name.
+MAX_PATHS = 1_000
 _OWN = "detent"
 #: The verbs of Detent that every agent may use: to look, to ask, and to work on phases, gates and tasks. Others write
 #: files wherever they are told to, or run commands that an agent wrote.
@@ -48,6 +50,8 @@ class Permissions:
         """The reason to deny the call; None if the settings allow it."""
         if call.kind == "switch_mode":
             return "the mode of the agent is chosen by Detent"
+        if len(call.paths) > MAX_PATHS:
+            return f"the call names {len(call.paths)} files, and {MAX_PATHS} are allowed; make smaller calls"
         if call.kind == "execute" and _is_only_detent(call.command):
             return None
         entries = [entry for entry in self._allow if entry.partition(":")[0] == call.kind]

@@ -13,8 +13,8 @@ import msgspec
 
 from detent import __version__
 from detent.clients.acp.agents import CLAUDE_META, UNKNOWN, Live, command_words, known_agent, recorded_tokens
-from detent.clients.acp.calls import ToolCall
-from detent.clients.acp.guard import Guard
+from detent.clients.acp.calls import LOOKING, ToolCall
+from detent.clients.acp.guard import Afterwards, Guard
 from detent.clients.acp.permission import Permissions
 from detent.clients.acp.usage import TurnUsage
 from detent.clients.adapter.agent import Turn
@@ -36,6 +36,8 @@ START_S, CANCEL_S, LEAVE_S = 120.0, 10.0, 3.0
 #: The most prompts of a turn that tell the agent why its calls were denied.
 MAX_EXPLANATIONS = 3
 MAX_DENIALS = 20
+#: The calls of a turn that are remembered, with all that the agent told of them. One that is forgotten did not ask.
+MAX_CALLS = 1_000
 _AUTH_REQUIRED, _NO_METHOD = -32000, -32601
 _HTTP = range(400, 600)
 _LEAST_COST = 0.000001
@@ -69,6 +71,7 @@ class AcpReader(TalkingReader):
         self._conversation, self._is_prompting = "", False
         self._usage, self._before = TurnUsage(Live.NONE), Tokens()
         self._calls, self._tools = Calls(), dict[str, ToolCall]()
+        self._afterwards = Afterwards()
         self._message_id, self._saying = "", Tail()
         self._last_words = self._notice = ""
         #: Why calls were denied, as far as the agent has not been told.
@@ -95,6 +98,9 @@ class AcpReader(TalkingReader):
         message = decoded(_MESSAGE, line)
         if message is None or self._end is not None:
             return ()
+        return (*self._noticed(), *self._handled(message))
+
+    def _handled(self, message: Message) -> Iterable[AgentEvent]:
         if message.method:
             return self._notified(message) if message.id is None else self._asked(message)
         handler = self._waiting.pop(message.id, None)
@@ -120,7 +126,8 @@ class AcpReader(TalkingReader):
         return False
 
     def unfinished(self) -> Iterable[AgentEvent]:
-        return (*self._said(), *self._calls.unfinished(), *self._recorded())
+        self._drifted()
+        return (*self._said(), *self._calls.unfinished(), *self._recorded(), *self._noticed(wait=True))
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         if self._end is None:
@@ -207,6 +214,8 @@ class AcpReader(TalkingReader):
         self._usage = TurnUsage(self._agent.live, is_new=is_new)
         model = text_of(fields_of(result.get("models")).get("currentModelId"))
         yield Started(conversation=conversation, model=model, version=self._version)
+        self._drifted()
+        yield from self._noticed(wait=True)
         modes = fields_of(result.get("modes"))
         wanted = self._wanted_mode(modes)
         if wanted is None:
@@ -235,7 +244,7 @@ class AcpReader(TalkingReader):
 
     def _in_mode(self, answer: Message) -> Iterable[AgentEvent]:
         if (problem := _problem(answer)) is not None:
-            return self._fail(f"the mode in which it asks could not be set: {problem}", Failure.REFUSED)
+            return self._fail(f"the mode in which the agent asks could not be set: {problem}", Failure.REFUSED)
         self._name()
         return ()
 
@@ -282,6 +291,8 @@ class AcpReader(TalkingReader):
                 return (Used(tokens=self._usage.total()),)
             case "current_mode_update":
                 return self._mode_changed(text_of(update.get("currentModeId")))
+            case "config_option_update":
+                return self._options_changed(update)
             case "agent_thought_chunk" | "plan":
                 self._usage.output_began()
             case _:
@@ -308,13 +319,24 @@ class AcpReader(TalkingReader):
             self._last_words = text
             yield Said(text=text)
 
+    def _options_changed(self, update: dict[str, Any]) -> Iterable[AgentEvent]:
+        """Some agents tell a new mode as an option of the conversation."""
+        listed = update.get("configOptions")
+        options = [fields_of(each) for each in listed] if isinstance(listed, list) else []
+        modes = [text_of(each.get("currentValue")) for each in options if each.get("category") == "mode"]
+        return self._mode_changed(modes[0]) if modes else ()
+
     def _mode_changed(self, mode: str) -> Iterable[AgentEvent]:
         """An agent that leaves the mode in which it asks is stopped."""
         expected = self._settings.mode or self._agent.asks
         if self._turn.sandbox is not None or mode == expected:
             return ()
+        return self._stop(f"the agent changed to the mode {mode}, in which it does not ask")
+
+    def _stop(self, reason: str) -> Iterable[AgentEvent]:
+        """End the turn of an agent whose calls cannot be held to the answers of the guard."""
         self._send(method="session/cancel", params={"sessionId": self._conversation})
-        return self._fail(f"it changed to the mode {mode}, in which it does not ask", Failure.REFUSED)
+        return self._fail(reason, Failure.REFUSED)
 
     # Tool calls
 
@@ -324,22 +346,57 @@ class AcpReader(TalkingReader):
             return
         call.has_ended = True
         yield from self._calls.end(call.id, succeeded=call.succeeded)
-        payload = call.payload(self._conversation)
-        if not call.asked and call.kind not in ("read", "search") and (reason := self._guard.refusal(payload)):
-            yield Said(text=f"Detent: a call ran without asking that would have been denied: {call.summary}: {reason}")
-        if (not call.asked or call.granted) and not self._has_hooks():
-            text = self._guard.after(payload, succeeded=call.succeeded)
-            yield from (Said(text=text),) if text else ()
+        if call.asked:
+            yield from self._kept_to(call)
+        self._look_at(call)
         if self._agent.live is Live.RECORD:
             yield from self._recorded()
 
+    def _kept_to(self, call: ToolCall) -> Iterable[AgentEvent]:
+        """Compare a call that asked with the answer. An agent that does not keep to the answers is stopped."""
+        if call.granted is None:
+            return self._stop(f"the agent made a call that was denied: {call.summary}") if call.succeeded else ()
+        if call.facts <= call.granted:
+            return ()
+        reason = self._guard.refusal(call.payload(self._conversation)) or self._permissions.refusal(call)
+        text = f"the agent made another call than the one that was allowed: {call.summary}: {reason}"
+        return self._stop(text) if reason is not None else ()
+
+    def _look_at(self, call: ToolCall) -> None:
+        """Judge a call that did not ask, tell the session of it, and look for drift."""
+        payload, summary, has_hooks = call.payload(self._conversation), call.summary, self._has_hooks()
+        is_judged = not call.asked and call.kind not in LOOKING
+        was_made, succeeded = not call.asked or call.granted is not None or call.succeeded, call.succeeded
+
+        def look() -> list[str]:
+            reason = self._guard.refusal(payload) if is_judged else None
+            ran = f"Detent: a call ran without asking that would have been denied: {summary}: {reason}"
+            text = "" if has_hooks else self._guard.after(payload, succeeded=succeeded)
+            return [each for each in (ran if reason else "", text) if each]
+
+        if was_made:
+            self._afterwards.add(look)
+
     def _call(self, fields: dict[str, Any]) -> ToolCall:
         call_id = text_of(fields.get("toolCallId"))
-        call = self._tools.setdefault(call_id, ToolCall(self._agent, self._turn.cwd))
-        call.update(fields)
+        call = self._tools.get(call_id)
+        # News of a call that has ended change nothing. Any other message about its id is about another call.
+        if call is None or (call.has_ended and fields.get("sessionUpdate") != "tool_call_update"):
+            call = self._tools[call_id] = ToolCall(self._agent, self._turn.cwd)
+        if len(self._tools) > MAX_CALLS:
+            del self._tools[next(iter(self._tools))]
         if not call.has_ended:
+            call.update(fields)
             self._calls.begin(call_id, call.name or call.kind, call.summary)
         return call
+
+    def _drifted(self) -> None:
+        """Look for the drift of calls that the agent did not tell of, or not the end of."""
+        if self._conversation:
+            self._afterwards.add(lambda: [text] if (text := self._guard.look(self._conversation)) else [])
+
+    def _noticed(self, *, wait: bool = False) -> Iterator[AgentEvent]:
+        return (Said(text=text, by_detent=True) for text in self._afterwards.notices(wait=wait))
 
     def _has_hooks(self) -> bool:
         """Whether the client's own hooks tell the session of each call."""
@@ -359,7 +416,7 @@ class AcpReader(TalkingReader):
         call = self._call(fields_of(params.get("toolCall")))
         call.asked = True
         reason = self._guard.refusal(call.payload(self._conversation)) or self._permissions.refusal(call)
-        call.granted = reason is None
+        call.granted = call.facts if reason is None else None
         # A permission for ever would let later calls pass the guard.
         option = _option(params, "allow_once" if reason is None else "reject_once")
         outcome = {"outcome": "selected", "optionId": option} if option else {"outcome": "cancelled"}
@@ -368,7 +425,7 @@ class AcpReader(TalkingReader):
             return ()
         del self._denials[MAX_DENIALS - 1 :]
         self._denials.append(f"{call.summary}: {reason}")
-        return (Said(text=f"Detent denied {call.summary}: {reason}"),)
+        return (Said(text=f"Detent denied {call.summary}: {reason}", by_detent=True),)
 
     # The end of the turn
 

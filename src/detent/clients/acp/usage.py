@@ -4,7 +4,7 @@ from typing import Any
 
 from detent.clients.acp.agents import Live
 from detent.clients.dialect import fields_of, text_of
-from detent.clients.usage import count
+from detent.clients.usage import amount, count
 from detent.core.session.phase_state import Tokens
 
 _CURRENCY = "USD"
@@ -39,9 +39,8 @@ class TurnUsage:
         if self._live is Live.REQUESTS and self._has_output:
             self._requests += Tokens(input=count(update.get("used")))
         cost = fields_of(update.get("cost"))
-        amount = cost.get("amount")
-        if self._is_new and cost.get("currency") == _CURRENCY and isinstance(amount, int | float):
-            self._cost = float(amount)
+        if self._is_new and cost.get("currency") == _CURRENCY:
+            self._cost = amount(cost.get("amount"))
 
     def sdk_message(self, message: dict[str, Any]) -> None:
         """A message of the Claude SDK: of the agent or of a sub-agent of it, or the result of a prompt."""
@@ -80,11 +79,11 @@ def _of_message(usage: dict[str, Any]) -> Tokens:
 
 
 def _of_model(usage: dict[str, Any]) -> Tokens:
-    names, cost = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens"), usage.get("costUSD")
+    names = ("inputTokens", "cacheReadInputTokens", "cacheCreationInputTokens")
     return Tokens(
         input=sum(count(usage.get(name)) for name in names),
         output=count(usage.get("outputTokens")),
-        cost=float(cost) if isinstance(cost, int | float) else 0.0,
+        cost=amount(usage.get("costUSD")),
     )
 
 

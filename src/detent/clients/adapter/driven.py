@@ -191,7 +191,7 @@ def _bounded(event: AgentEvent) -> AgentEvent:
     """The event with texts that are not longer than what can matter."""
     match event:
         case Said(text=text):
-            return Said(text=text.strip()[: _MARGIN * MAX_SAID])
+            return msgspec.structs.replace(event, text=text.strip()[: _MARGIN * MAX_SAID])
         case ToolStarted(tool=tool, input=given) | ToolUsed(tool=tool, input=given):
             most = _MARGIN * MAX_TOOL_INPUT
             return msgspec.structs.replace(event, tool=tool[:most], input=given[:most])

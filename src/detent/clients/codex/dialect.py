@@ -1,6 +1,17 @@
 """The hook dialect of Codex: the common events and replies, and results of tools as text."""
 
-from detent.clients.dialect import AgentReport, Dialect, first_text, json_fields, patch_edits, patched_files, text_of
+import posix
+
+from detent.clients.dialect import (
+    AgentReport,
+    Dialect,
+    absolute,
+    first_text,
+    json_fields,
+    patch_edits,
+    patched_files,
+    text_of,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -29,6 +40,17 @@ class CodexDialect(Dialect):
     #: Codex has this in front of the names of its tools for agents.
     AGENT_TOOLS = "multi_agent_v1"
 
+    def read(self, payload: "Json") -> "Json":
+        """Codex tells the directory of a shell call, which its model chooses, as that of the session.
+
+        It starts the hook in the directory of the session. If the call goes out of that, the project there counts.
+        """
+        directory = text_of(payload.get("cwd"))
+        here = posix.getcwd() if directory else ""
+        if f"{absolute(directory, here)}/".startswith(f"{here.rstrip('/')}/") or not _has_state(here):
+            return payload
+        return {**payload, "cwd": here, "call_cwd": directory}
+
     def kind(self, tool: str) -> str:
         return super().kind(tool.removeprefix(self.AGENT_TOOLS))
 
@@ -48,6 +70,18 @@ class CodexDialect(Dialect):
         from detent.clients.codex.transcript import agent_usage  # noqa: PLC0415 - needed when an agent has ended
 
         return agent_usage(payload)
+
+
+def _has_state(directory: str) -> bool:
+    """Whether a directory is in a project."""
+    while directory:
+        try:
+            posix.stat(f"{directory}/.workflow")
+        except OSError:
+            directory = directory.rpartition("/")[0]
+        else:
+            return True
+    return False
 
 
 DIALECT = CodexDialect()

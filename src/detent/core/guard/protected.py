@@ -4,16 +4,17 @@
 - "document": an agent may edit it, and Detent adopts the edit afterwards.
 - "config": detent.toml, approvers.toml and the files in which clients keep their hooks.
 
-Outside of projects, the user's state directory is protected: it has the second copies of journals.
+Outside of projects, the user's state directory is protected: it has the second copies of journals. So are the files of
+the account in which clients keep their hooks and plugins.
 
-The files of clients are passed in as `files`: their paths by kind, "config" or "document". Names are compared without
-regard to case, as some file systems do.
+The files of clients are passed in as `files`: their paths by kind, "config" or "document", and as "account" the
+absolute paths of those in the account. Names are compared without regard to case, as some file systems do.
 """
 
 from detent.core.guard.path_pattern import below, is_literal, literal_start, may_meet, normal
 from detent.core.guard.shell.fuel import Fuel
 
-JOURNAL, DOCUMENT, CONFIG = "journal", "document", "config"
+JOURNAL, DOCUMENT, CONFIG, ACCOUNT = "journal", "document", "config", "account"
 Hit = tuple[str, str, str]
 
 _FREE_FOLDERS = (".summaries", ".chat", ".brainstorming", ".process")
@@ -119,6 +120,27 @@ def second_copy_hits(targets: list[tuple[str, str, bool]], directory: str, resol
     return hits
 
 
+def account_hits(targets: list[tuple[str, str, bool]], files: "Files", resolve: "Resolve", fuel: Fuel) -> list[Hit]:
+    """The targets that can be the clients' files in the account, or in a directory of them, or that take one along."""
+    hits: list[Hit] = []
+    known = [path.lower() for path in files.get(ACCOUNT, ())]
+    for path, how, recursive in targets[:_MAX_RESOLVED] if known else ():
+        for place in dict.fromkeys((path, _resolved(path, resolve))):
+            lowered = place.lower()
+            if not lowered.startswith("**") and any(_meets(lowered, each, fuel, recursive=recursive) for each in known):
+                hits.append((place, how, CONFIG))
+                break
+    return hits
+
+
+def _meets(path: str, known: str, fuel: Fuel, *, recursive: bool) -> bool:
+    """Whether a path or pattern can be `known` or below it; with `recursive` also whether it can be above it."""
+    if is_literal(path):
+        return f"{path}/".startswith(f"{known}/") or (recursive and f"{known}/".startswith(f"{path.rstrip('/')}/"))
+    shapes = (path, below(path)) if recursive else (path,)
+    return any(may_meet(shape, name, fuel) for shape in shapes for name in (known, f"{known}/x"))
+
+
 def mentioned(text: str, files: "Files") -> str:
     """The first guarded name that stands in a text as a name of its own; empty if there is none."""
     lowered = text.lower()
@@ -183,11 +205,15 @@ def _checkout(path: str, root: str) -> str:
 
 def _starts(files: "Files") -> list[str]:
     """The directories of the clients' files; of a file without a directory, its name."""
-    return [path.rpartition("/")[0] + "/" if "/" in path else path for each in files.values() for path in each]
+    return [path.rpartition("/")[0] + "/" if "/" in path else path for path in _of_project(files)]
 
 
 def _tops(files: "Files") -> list[str]:
-    return [path.partition("/")[0] for each in files.values() for path in each]
+    return [path.partition("/")[0] for path in _of_project(files)]
+
+
+def _of_project(files: "Files") -> list[str]:
+    return [*files[CONFIG], *files[DOCUMENT]]
 
 
 def _guards(path: str, files: "Files") -> list[tuple[str, str]]:

@@ -30,9 +30,9 @@ _WHAT = {
 class GuardInput:
     """The facts of a decision. `doc` is the state document, None without one, False if it cannot be read.
 
-    `files` has the clients' files that are guarded, by kind: "config" and "document". `resolve` follows the symbolic
-    links of a path. `outer` are projects around the one at `root`: their files are guarded as well. `copies` is the
-    user's state directory, with the second copies of journals; empty if there is none.
+    `files` has the clients' files that are guarded, by kind: "config", "document" and "account". `resolve` follows the
+    symbolic links of a path. `outer` are projects around the one at `root`: their files are guarded as well. `copies`
+    is the user's state directory, with the second copies of journals; empty if there is none.
     """
 
     __slots__ = ("_reading", "call", "copies", "doc", "exists", "files", "outer", "resolve", "root")
@@ -78,7 +78,7 @@ def _guarded_files(given: GuardInput) -> "str | None":
     call = given.call
     if call["kind"] not in ("shell", "write", "mcp") or call.get("reads") or _is_harmless(given):
         return None
-    from detent.core.guard.protected import guarded_hits, mentioned, second_copy_hits  # noqa: PLC0415 - most calls never need it
+    from detent.core.guard.protected import account_hits, guarded_hits, mentioned, second_copy_hits  # noqa: PLC0415 - most calls never need it
     from detent.core.guard.shell.fuel import Fuel, OutOfFuel  # noqa: PLC0415
 
     if call["kind"] == "shell":
@@ -87,6 +87,7 @@ def _guarded_files(given: GuardInput) -> "str | None":
         targets, fuel = [(path, call["tool"], False) for path in call["paths"]], Fuel()
     try:
         hits = second_copy_hits(targets, given.copies, given.resolve, fuel) if given.copies else []
+        hits += account_hits(targets, given.files, given.resolve, fuel)
         for root in (given.root, *given.outer):
             for path, how, kind in (*hits, *guarded_hits(targets, root, given.files, given.resolve, fuel)):
                 if kind != "document" or call["kind"] != "write":
@@ -241,7 +242,8 @@ def _gates(given: GuardInput) -> "str | None":
 
 
 def _is_harmless(given: GuardInput) -> bool:
-    directories = tuple(path.partition("/")[0] for paths in given.files.values() for path in paths)
+    paths = (*given.files["config"], *given.files["document"])
+    directories = tuple(path.partition("/")[0] for path in paths)
     return given.call["kind"] == "shell" and is_harmless(given.call["command"], given.call["cwd"], directories)
 
 

@@ -49,6 +49,8 @@ class ToolUsed(_Event, frozen=True, kw_only=True, tag="tool_used"):
 
 class Said(_Event, frozen=True, kw_only=True, tag="said"):
     text: str
+    #: Whether these are not the agent's words but Detent's own about it. They are always shown.
+    by_detent: bool = False
 
 
 class Used(_Event, frozen=True, kw_only=True, tag="used"):

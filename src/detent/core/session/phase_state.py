@@ -25,6 +25,11 @@ class Tokens(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def __add__(self, other: "Tokens") -> "Tokens":
         return Tokens(input=self.input + other.input, output=self.output + other.output, cost=self.cost + other.cost)
 
+    def grown_to(self, later: "Tokens") -> "Tokens":
+        """The later figure of the same use. Nothing that was used is taken back, whatever the agent tells then."""
+        more = later if later.input + later.output >= self.input + self.output else self
+        return Tokens(input=more.input, output=more.output, cost=max(self.cost, later.cost))
+
 
 class ToolUse(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One tool call of an agent."""

@@ -138,7 +138,7 @@ def _agent_texts(did: AgentEvent) -> Iterator[tuple[str, str]]:
         case ToolUsed():
             yield f"{did.tool}  {did.input}{'' if did.succeeded else '  (failed)'}", "dim"
         case Said():
-            yield _first_line(did.text), "dim"
+            yield _first_line(did.text), "yellow" if did.by_detent else "dim"
         case ToolStarted() | Used():
             return
         case Finished():
