@@ -19,7 +19,7 @@ from detent.store.port import Cursor
 from detent.worker.address import Address
 from detent.worker.given import NAME, Given
 from detent.worker.prepared import project_key
-from detent.worker.queues import job_queue, label_sets, loop_queue, needing, phase_labels
+from detent.worker.queues import job_queue, label_sets, loop_queue, needed_labels, needing
 from detent.worker.temporal import Loop, Service, connect, flow_result, pollers, start_flow
 
 if TYPE_CHECKING:
@@ -191,8 +191,7 @@ async def _lacking(project: "Project", handle: "SessionHandle", service: Service
     if not await asks(loop_queue(key)):
         return [f"no worker takes work from {address}; the run waits for one: detent worker --on {address}"]
     lines = []
-    for phase in state.ready:
-        labels = phase_labels(project.settings, phase, state.workflow.by_key[phase].agent)
-        if labels and not await asks(job_queue(key, labels)):
+    for phase, labels in needed_labels(project.settings, state).items():
+        if not await asks(job_queue(key, labels)):
             lines.append(f"{phase} waits for a worker with --labels {','.join(labels)}; none asks for work")
     return lines
