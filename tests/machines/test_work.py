@@ -83,7 +83,7 @@ def test_draining_loses_nothing(tmp_path):
         world.machine("other")
         drained.send(signal.SIGTERM)
         assert drained.process.wait(30) == 0
-        assert "drains: 4 jobs to finish" in drained.log
+        assert "to finish; a second signal or Ctrl-C ends them" in drained.log
         assert "Traceback" not in drained.log
         world.wait_completed(session)
         world.check(session)
@@ -129,6 +129,10 @@ def test_a_run_says_that_it_waits_for_a_worker_with_a_label(tmp_path):
         assert "no phase asks for fpga" in (tmp_path / "plain" / "worker.log").read_text()
         wait_until(lambda: "b waits for a worker with --labels gpu" in world.log, "nothing is said of labels")
         assert "no worker has the label gpu; needed by b" in world.detent("workers").stdout
+        assert "b needs a worker with gpu" in " ".join(world.detent("status", namespace=None).stdout.split())
+        explained = world.detent("why", "b", namespace=None).stdout
+        assert "to a worker with the labels gpu" in " ".join(explained.split())
+        assert f"detent workers --on {world.address}" in " ".join(explained.split())
         world.machine("special", "gpu")
         assert running.wait(60) == 0
         world.wait_completed(session)

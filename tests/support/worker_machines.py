@@ -205,10 +205,10 @@ class Cluster:
             )
         return self._runs[-1]
 
-    def detent(self, verb: str, *more: str, namespace: str = NAMESPACE) -> "subprocess.CompletedProcess[str]":
-        """A verb with `--on`, to its end."""
-        on = f"{self.address.rpartition('/')[0]}/{namespace}"
-        argv = [sys.executable, "-m", "detent", verb, "--on", on, *more]
+    def detent(self, verb: str, *more: str, namespace: str | None = NAMESPACE) -> "subprocess.CompletedProcess[str]":
+        """A verb to its end; with `--on`, if it is given a namespace."""
+        on = ("--on", f"{self.address.rpartition('/')[0]}/{namespace}") if namespace is not None else ()
+        argv = [sys.executable, "-m", "detent", verb, *on, *more]
         return subprocess.run(
             argv, cwd=self.root, env=self.env(self.root, "own"), capture_output=True, text=True, check=False
         )

@@ -16,7 +16,7 @@ from detent.worker.address import Address
 from detent.worker.flow_process import Away, FlowProcess, Served, Wanted
 from detent.worker.given import NAME, Given
 from detent.worker.prepared import project_key
-from detent.worker.queues import job_queue, label_sets, loop_queue, phase_labels
+from detent.worker.queues import job_queue, label_sets, loop_queue, needed_labels
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -95,13 +95,10 @@ def _news_text(project: "Project", state: Session, address: Address, news: Serve
     key = project_key(project)
     if loop_queue(key) not in news.queues:
         return f"no worker takes work from {address}; the run waits for one: detent worker --on {address}"
-    labels = (
-        (phase, phase_labels(project.settings, phase, state.workflow.by_key[phase].agent)) for phase in state.ready
-    )
     return "; ".join(
-        f"{phase} waits for a worker with --labels {','.join(needed)}; none asks for work"
-        for phase, needed in labels
-        if needed and job_queue(key, needed) not in news.queues
+        f"{phase} waits for a worker with --labels {','.join(labels)}; none asks for work"
+        for phase, labels in needed_labels(project.settings, state).items()
+        if job_queue(key, labels) not in news.queues
     )
 
 

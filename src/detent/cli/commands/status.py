@@ -35,13 +35,20 @@ def status(request: Request, session: str | None = None) -> None:
         lease = live_lease(project.store, name, now=project.clock())
         view, judged = view_now(project, state, running=lease is not None), verdicts_now(project, state)
         request.notice_unrecorded(project, name)
+        runner_text = str(lease or "")
+        if lease is not None and lease.on:
+            from detent.worker.queues import needed_labels
+
+            labels = needed_labels(project.settings, state).items()
+            runner_text += f" on workers of {lease.on}"
+            runner_text += "".join(f"; {key} needs a worker with {', '.join(needed)}" for key, needed in labels)
     decisions = open_decisions(state, judged, view)
     commands = next_commands(state, view, judged=judged, decisions=decisions)
     if active and state.status is not SessionStatus.ACTIVE:
         request.notices.append("the last command was interrupted; the next command, or detent adopt, completes it")
     launched = ((agent.agent_id, agent.sandboxed) for phase in state.phases.values() for agent in phase.delegations)
     sandbox = lease.sandbox if lease else sandbox_text(launched)
-    runner = {name: getattr(lease, name) for name in ("run", "owner", "host", "pid", "since")} if lease else None
+    runner = {name: getattr(lease, name) for name in ("run", "owner", "host", "pid", "since", "on")} if lease else None
     request.answer(
         lambda canvas: status_text(
             state,
@@ -50,7 +57,7 @@ def status(request: Request, session: str | None = None) -> None:
             view=view,
             decisions=decisions,
             commands=commands,
-            runner=str(lease or ""),
+            runner=runner_text,
             sandbox=sandbox,
         ),
         lambda: {

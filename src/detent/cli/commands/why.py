@@ -25,12 +25,23 @@ def why_verb(request: Request, phase: str | None, session: str | None) -> None:
         handle = last_session(project, session)
         state, everything = handle.state, handle.why()
         view = view_now(project, state)
+        labels: dict[str, tuple[str, ...]] = {}
+        on = ""
+        if view.running:
+            from detent.engine.run_lease import live_lease
+            from detent.worker.queues import needed_labels
+
+            lease = live_lease(project.store, handle.id, now=project.clock())
+            on = lease.on if lease is not None else ""
+            labels = needed_labels(project.settings, state) if on else {}
         request.notice_unrecorded(project, handle.id)
         decided = [commit for commit in handle.log() if commit.actor.proof is not None][-_MOST_DECISIONS:]
     key = known_phase(state, phase) if phase else None
     obstacles = tuple(obstacle for obstacle in everything if key is None or obstacle.phase in (key, None))
     request.answer(
-        lambda canvas: why_text(state, obstacles, phase=key, canvas=canvas, view=view, decided=decided),
+        lambda canvas: why_text(
+            state, obstacles, phase=key, canvas=canvas, view=view, decided=decided, labels=labels, on=on
+        ),
         {
             "session": state.id,
             "phase": key,

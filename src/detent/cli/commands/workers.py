@@ -14,9 +14,10 @@ if TYPE_CHECKING:
 @verb("workers", example="detent workers --on temporal://temporal.example.org:7233/default")
 @click.option("--on", "address", metavar="URL", required=True, help="temporal://HOST:7233/NAMESPACE.")
 def workers_verb(request: Request, *, address: str) -> None:
-    """List the machines that take work of this project, and the labels that none of them has.
+    """List the machines that take work of this project.
 
-    A worker is listed for five minutes after it asked for work last. One that waits asks once a minute.
+    It also names the labels that a phase needs and none of them has. A worker is listed for five minutes after it asked
+    for work last. One that waits asks once a minute.
     """
     from detent.render.elapsed import elapsed
     from detent.worker.address import parse_address

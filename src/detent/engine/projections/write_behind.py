@@ -147,5 +147,5 @@ os.register_at_fork(after_in_child=_anew)
 def _flush_all() -> None:
     # A failure cannot be reported any more; the next command publishes the documents.
     for write_behind in list(_alive):
-        with suppress(DetentError):
+        with suppress(DetentError, KeyboardInterrupt):
             write_behind.flush()

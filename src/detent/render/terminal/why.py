@@ -1,6 +1,6 @@
 """The obstacles of a session, and the commands that remove them."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from detent.core.session.describe import event_lines
@@ -22,12 +22,23 @@ def why_text(
     canvas: Canvas,
     view: View = ANYONE,
     decided: Sequence[Commit] = (),
+    labels: Mapping[str, Sequence[str]] = {},
+    on: str = "",
 ) -> str:
-    """`obstacles` are all of them, or those of `phase`; `decided` are the last decisions of people."""
-    if not obstacles:
+    """`obstacles` are all of them, or those of `phase`; `decided` are the last decisions of people.
+
+    `labels` are those that a worker must have for the phases which a run on the scheduler `on` can begin now.
+    """
+    labels = {key: needed for key, needed in labels.items() if phase in (key, None)}
+    if not obstacles and not labels:
         return "\n".join([*_free_lines(session, phase, canvas, view=view), *_decided_lines(session, decided, canvas)])
     held = phase_name(session, phase) if phase else f"session {session.id}"
     lines = [*canvas.wrap(f"what holds {held}, nearest first:"), ""]
+    for key, needed in labels.items():
+        text = f"{phase_name(session, key)}: the run gives it to a worker with the labels {', '.join(needed)}"
+        first, *rest = canvas.wrap(text, "  ")
+        lines += [f"{canvas.glyph(session.phases[key].status)} {first[2:]}", *rest]
+        lines += canvas.command(f"detent workers --on {on}", "    ")
     for obstacle in obstacles:
         mark = f"{canvas.glyph(session.phases[obstacle.phase].status)} " if obstacle.phase else "  "
         where = f"{phase_name(session, obstacle.phase)}: " if obstacle.phase else ""
@@ -55,5 +66,6 @@ def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, view: Vi
         canvas.cut(f"{phase_name(session, phase)} is {str(status).replace('_', ' ')}; nothing holds it", canvas.width)
     ]
     if status is Status.PENDING and session.status is SessionStatus.ACTIVE:
-        lines += ["", *canvas.command(f"detent begin {phase}")]
+        # A run begins its phases itself.
+        lines += ["", *canvas.command("detent watch" if view.running else f"detent begin {phase}")]
     return lines
