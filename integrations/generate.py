@@ -51,8 +51,8 @@ class PluginInvocation(NamedTuple):
     #: The client's variable for that directory.
     root: str
 
-    def argv(self, argument: str, event: str = "") -> list[str]:
-        return ["/bin/sh", "-c", _LAUNCH, f"{self.root}/{LAUNCHER}", "hook", argument, event]
+    def argv(self, argument: str, event: str = "", first: str = "") -> list[str]:
+        return ["/bin/sh", "-c", first + _LAUNCH, f"{self.root}/{LAUNCHER}", "hook", argument, event]
 
 
 class Description(NamedTuple):
