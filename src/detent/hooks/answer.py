@@ -463,7 +463,11 @@ def _told(dialect: "Dialect", payload: "Any", root: str) -> str:
 def may_test(command: str) -> bool:
     """False only for a command that runs no tests. The exact answer needs a module that is slow to import."""
     text = command.lower()
-    return any(word in text for word in _TEST_WORDS)
+    if not any(word in text for word in _TEST_WORDS):
+        return False
+    from detent.core.guard.harmless import only_handles_files
+
+    return not only_handles_files(command)
 
 
 def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
