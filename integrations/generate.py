@@ -39,7 +39,7 @@ phase in progress, slash commands, the roles of the phases, a skill, and the MCP
 itself, which it does not download: install it with `pipx install .` in a clone of the repository, and run `detent init`
 once in a terminal of your own, so that the plugin knows which program to start. If Detent is missing the plugin says so
 once, and your work goes on unguarded. In a project that `detent init --agent` has set up, the project's own hooks
-answer and those of the plugin stand back.
+answer, and those of the plugin only judge calls.
 """
 
 Files = dict[str, bytes]
