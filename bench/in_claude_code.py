@@ -48,7 +48,8 @@ class _Kind(NamedTuple):
 
 
 _KINDS = (
-    _Kind("allowed call", "true {}", 0.025),
+    _Kind("call that reads", "cat test_{}.py", 0.025),
+    _Kind("call that writes", "cp test_{0}.py copy_{0}", 0.025),
     _Kind("seen test run", f"{sys.executable} -m unittest -q test_{{}}", 0.060, is_recorded=True),
 )
 Times = dict[str, list[float]]
@@ -67,7 +68,7 @@ def in_claude_code(setting: Setting) -> Section:
         say(f"{kind.name}: {conversations * rounds} rounds of a call with hooks, with an empty one, and without")
         times: Times = {_WITHOUT: [], _EMPTY: [], _OURS: []}
         for number in range(conversations):
-            _measure(Path(setting.directory) / f"{kind.is_recorded:d}-{number}", command, kind, rounds, times)
+            _measure(Path(setting.directory) / f"{kind.name.replace(' ', '-')}-{number}", command, kind, rounds, times)
         added, low, high = median_interval(_differences(times, _OURS))
         empty, empty_low, empty_high = median_interval(_differences(times, _EMPTY))
         rows += [
@@ -142,7 +143,7 @@ def _script(project: Path, kind: _Kind, rounds: int, times: Times) -> Generator[
 def _await_record(project: Path) -> None:
     """The run is recorded behind the client. That must not slow down a call without hooks."""
     told = project / ".workflow/.told"
-    if not wait_until(told.exists, timeout_s=_RECORD_S_MAX):
+    if not wait_until(lambda: any(told.glob("*")), timeout_s=_RECORD_S_MAX):
         raise TimeoutError(f"no test run was recorded in {_RECORD_S_MAX:g} s")
 
 

@@ -39,7 +39,7 @@ It needs Detent itself, which it does not download: install it with `pipx instal
 run `detent init` once in a terminal of your own. That records which program the plugin starts.{approval}
 
 If Detent is missing, the plugin says so, and your work goes on unguarded. In a project that `detent init --agent` has
-set up, the project's own hooks answer, and those of the plugin stand back.
+set up, the project's own hooks answer, and those of the plugin only judge calls.
 
 This directory is generated from the Detent repository; do not edit it.
 """
@@ -59,8 +59,8 @@ class PluginInvocation(NamedTuple):
     #: The client's variable for that directory.
     root: str
 
-    def argv(self, argument: str, event: str = "") -> list[str]:
-        return ["/bin/sh", "-c", _LAUNCH, f"{self.root}/{LAUNCHER}", "hook", argument, event]
+    def argv(self, argument: str, event: str = "", first: str = "") -> list[str]:
+        return ["/bin/sh", "-c", first + _LAUNCH, f"{self.root}/{LAUNCHER}", "hook", argument, event]
 
 
 class Description(NamedTuple):

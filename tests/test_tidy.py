@@ -125,6 +125,7 @@ AT_THE_STATE_DIRECTORY = {
     "detent.engine.sandbox": "makes it read-only for what a run starts, and opens no file of it",
     "detent.hooks.answer": "the hook process",
     "detent.hooks.files": "the hook process",
+    "detent.hooks.left_out": "the hook process",
     "detent.hooks.notes": "the hook process",
     "detent.hooks.plugin": "the hook process",
     "detent.core.guard.protected": "tells paths of tool calls apart, and opens none",

@@ -141,7 +141,7 @@ def test_what_its_agent_does_is_observed(place):
     place.hook("after", "sh", {"command": "pytest -q"}, came='{"out": "1 passed in 0.1s", "code": 0}')
 
     # The run is recorded behind the client, and the agent hears of it with its next call.
-    wait_until(lambda: any((place.root / ".workflow").glob("**/.told")))
+    wait_until(lambda: any((place.root / ".workflow").glob("**/.told/*")))
     heard = place.hook("after", "look", {"path": "src/a.py"}, came="{}")
     assert heard["at"] == "after"
     assert "tests of 06-implementation is PASS" in heard["hear"]

@@ -119,13 +119,24 @@ def test_outside_of_a_project_not_even_the_rules_are_loaded(busy, tmp_path):
     assert "detent.core.guard.rules" not in modules
 
 
-@pytest.mark.parametrize("command", [*RUNS, *detect._PLAIN])
+@pytest.mark.parametrize(
+    "command",
+    [
+        *(*RUNS, *detect._PLAIN),
+        *("ls; pytest", "cat x | pytest", "ls\npytest", "cd tests && pytest", "X=1 pytest", "echo `pytest`"),
+        *('cat "$(pytest)"', "ls &pytest", "PYTEST=1 ./cat pytest"),
+    ],
+)
 def test_no_test_run_is_taken_for_an_ordinary_command(command):
     assert may_test(command)
 
 
 @pytest.mark.parametrize(
-    "command", ["ls -la", "git diff", "python app.py", "make build", "go vet ./...", "sed -i s/a/b/ x"]
+    "command",
+    [
+        *("ls -la", "git diff", "python app.py", "make build", "go vet ./...", "sed -i s/a/b/ x"),
+        *("cat tests/test_a.py", "ls tests | head -3", "grep -rn test_it src 2>/dev/null; wc -l test_a.py"),
+    ],
 )
 def test_ordinary_commands_are_told_by_their_words(command):
     assert not may_test(command)

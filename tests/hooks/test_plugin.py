@@ -15,6 +15,12 @@ from tests.support.hooked_project import Place
 
 TALK = "conversation-1"
 WRITE = {"tool_name": "Bash", "tool_input": {"command": "echo x > detent.toml"}}
+#: An event that only one of the two hooks answers.
+SEES = {
+    "tool_name": "Bash",
+    "tool_input": {"command": "ls"},
+    "tool_response": {"stdout": ""},
+}
 
 
 @pytest.fixture
@@ -45,8 +51,43 @@ def test_a_plugin_stands_back_where_the_hook_of_the_project_runs(place):
     assert asked(place, "SessionStart", plugin=True) == ""
     assert "Detent holds this work" in asked(place, "SessionStart", plugin=False)
 
-    assert asked(place, "PreToolUse", plugin=True, **WRITE) == ""
-    assert "deny" in asked(place, "PreToolUse", plugin=False, **WRITE)
+    change_settings(place)
+    assert asked(place, "PostToolUse", plugin=True, **SEES) == ""
+    assert "detent.toml changed" in asked(place, "PostToolUse", plugin=False, **SEES)
+
+
+def change_settings(place):
+    """The next hook that answers says so, once."""
+    with (place.root / "detent.toml").open("a") as file:
+        file.write("# changed\n")
+
+
+def test_a_note_that_an_agent_forged_does_not_switch_the_guard_off(place):
+    """The client runs no hooks of the project, and a program of the agent writes what such a hook would have noted."""
+    install(place)
+    asked(place, "SessionStart", plugin=False, talk="another")
+    note = place.root / ".workflow/.own-hooks"
+    note.write_text(note.read_text().replace("another", TALK))
+
+    assert "deny" in asked(place, "PreToolUse", plugin=True, **WRITE)
+    delegation = {"subagent_type": "code-reviewer", "prompt": "phase id: 08-code-review"}
+    assert "deny" in asked(place, "PreToolUse", plugin=True, tool_name="Agent", tool_input=delegation)
+
+
+def test_beside_the_hook_of_the_project_a_plugin_only_judges(place):
+    """What a hook writes and says is written and said once."""
+    install(place)
+    asked(place, "SessionStart", plugin=False)
+    before = sorted(place.root.rglob("*"))
+    delegation = {"subagent_type": "general-purpose", "prompt": "phase id: 08-code-review"}
+
+    assert "deny" in asked(place, "PreToolUse", plugin=True, tool_name="Agent", tool_input=delegation)
+    assert (
+        asked(place, "PreToolUse", plugin=True, tool_name="Write", tool_input={"file_path": "a", "content": ""}) == ""
+    )
+    assert asked(place, "PreToolUse", plugin=True, tool_name="Bash", tool_input={"command": "pytest"}) == ""
+
+    assert sorted(place.root.rglob("*")) == before
 
 
 def test_a_plugin_answers_in_a_conversation_that_the_hook_of_the_project_has_not_seen(place):
@@ -54,9 +95,11 @@ def test_a_plugin_answers_in_a_conversation_that_the_hook_of_the_project_has_not
     install(place)
     asked(place, "SessionStart", plugin=False)
 
-    assert "deny" in asked(place, "PreToolUse", plugin=True, talk="conversation-2", **WRITE)
+    change_settings(place)
+    assert "changed" in asked(place, "PostToolUse", plugin=True, talk="conversation-2", **SEES)
     asked(place, "UserPromptSubmit", plugin=False, talk="conversation-2", prompt="go")
-    assert asked(place, "PreToolUse", plugin=True, talk="conversation-2", **WRITE) == ""
+    change_settings(place)
+    assert asked(place, "PostToolUse", plugin=True, talk="conversation-2", **SEES) == ""
 
 
 def test_a_plugin_answers_again_when_the_settings_have_changed(place):
@@ -65,10 +108,10 @@ def test_a_plugin_answers_again_when_the_settings_have_changed(place):
     asked(place, "SessionStart", plugin=False)
     settings = place.root / CLIENTS["claude-code"].settings[0]
     settings.write_text(settings.read_text() + "\n")
-    assert "deny" in asked(place, "PreToolUse", plugin=True, **WRITE)
+    assert "changed" in asked(place, "PostToolUse", plugin=True, **SEES)
 
     settings.unlink()
-    assert "deny" in asked(place, "PreToolUse", plugin=True, **WRITE)
+    assert "changed" in asked(place, "PostToolUse", plugin=True, **SEES)
 
 
 def test_of_many_conversations_the_last_ones_are_noted(place):
@@ -79,7 +122,8 @@ def test_of_many_conversations_the_last_ones_are_noted(place):
     noted = (place.root / ".workflow/.own-hooks").read_text().splitlines()
     assert len(noted) == 50
     assert noted[-1].endswith("talk-59 x")
-    assert asked(place, "PreToolUse", plugin=True, talk="talk-59\nx", **WRITE) == ""
+    change_settings(place)
+    assert asked(place, "PostToolUse", plugin=True, talk="talk-59\nx", **SEES) == ""
 
 
 @pytest.mark.parametrize("client", ["claude-code", "codex", "gemini"])

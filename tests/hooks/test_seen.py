@@ -6,11 +6,14 @@ import signal
 import subprocess
 import sys
 import time
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
+from detent.hooks.seen import take_told, write_told
 from tests.support.hooked_project import FAST, KEPT, PASSES, Place
+from tests.support.waiting import wait_until
 
 PHASE = "06-implementation"
 SETTINGS = f'[workflows.row]\nphases = [{{ key = "{PHASE}", gates = [{{ kind = "tests" }}] }}, "08-code-review"]\n'
@@ -61,10 +64,7 @@ def test_the_next_command_records_a_run_whose_recorder_was_ended(place):
 def test_a_kill_behind_the_answer_loses_nothing(place):
     called = {"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": {"stdout": GREEN}}
     payload = {"session_id": "s-1", "cwd": str(place.root), "hook_event_name": "PostToolUse", **called}
-    # The recorder waits for the lock of the project, which this test holds until all processes are gone.
-    lock = f"exec 9<{place.root}/.workflow/.lock; flock 9; echo held; cat"
-    with subprocess.Popen(["bash", "-c", lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
-        assert holder.stdout.readline() == b"held\n"
+    with nothing_is_recorded(place):
         subprocess.run(
             [sys.executable, "-I", "-S", str(FAST), "claude-code"],
             cwd=place.root,
@@ -75,7 +75,6 @@ def test_a_kill_behind_the_answer_loses_nothing(place):
         )
         for process in recorders():
             os.kill(process, signal.SIGKILL)
-        holder.stdin.close()
     assert len(list(notes(place).iterdir())) == 1
 
     place.detent("adopt")
@@ -159,6 +158,68 @@ def test_its_own_conversation_hears_of_it_once(place):
     assert said["hookEventName"] == "PreToolUse"
     assert f"tests of {PHASE} is PASS" in said["additionalContext"]
     assert call(place) == ""
+
+
+def hook(place, conversation, command, output=GREEN):
+    """The hook after a test run; the process that records the run may still be there."""
+    called = {"tool_name": "Bash", "tool_input": {"command": command}, "tool_response": {"stdout": output}}
+    payload = {"session_id": conversation, "cwd": str(place.root), "hook_event_name": "PostToolUse", **called}
+    argv = [sys.executable, "-I", "-S", str(FAST), "claude-code"]
+    done = subprocess.run(
+        argv, cwd=place.root, env=KEPT, input=json.dumps(payload).encode(), capture_output=True, check=True, timeout=60
+    )
+    assert done.stdout == b""
+
+
+@contextmanager
+def nothing_is_recorded(place):
+    """The recorders wait for the lock of the project until the end of the block."""
+    lock = f"exec 9<{place.root}/.workflow/.lock; flock 9; echo held; cat"
+    with subprocess.Popen(["bash", "-c", lock], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"held\n"
+        yield
+        holder.stdin.close()
+
+
+@pytest.mark.parametrize("conversations", [("s-1", "s-2"), ("s-1", "s-1")], ids=["two conversations", "one"])
+def test_whichever_process_records_two_runs_both_are_told(place, conversations):
+    with nothing_is_recorded(place):
+        for conversation, command in zip(conversations, ("pytest", "pytest -x"), strict=True):
+            hook(place, conversation, command)
+    wait_until(lambda: len(list(place.root.glob(".workflow/.told/*"))) == 2)
+    assert len(receipts(place)) == 2
+
+    for conversation in dict.fromkeys(conversations):
+        assert "tests of" in call(place, conversation, event="PreToolUse")
+    assert not place.has_words()
+
+
+def test_words_that_came_one_after_the_other_are_told_in_their_order(place):
+    state = str(place.root / ".workflow")
+    write_told(state, "s-1", "the first")
+    write_told(state, "s-1", "the second")
+
+    words = json.loads(call(place))["hookSpecificOutput"]["additionalContext"]
+
+    assert words == "the first\nthe second"
+    assert not place.has_words()
+
+
+def test_the_words_for_one_conversation_do_not_replace_those_for_another(place):
+    call(place, "s-1", command="pytest")
+    call(place, "s-2", command="pytest -x")
+
+    assert "is PASS" in call(place, "s-1")
+    assert "tests of" in call(place, "s-2")
+    assert not place.has_words()
+
+
+def test_of_many_words_the_last_ones_wait(place):
+    state = str(place.root / ".workflow")
+    for number in range(30):
+        write_told(state, "s-1", f"run {number}")
+
+    assert take_told(state, "s-1").splitlines() == [f"run {number}" for number in range(10, 30)]
 
 
 def test_a_denial_comes_before_the_words_and_does_not_drop_them(place):

@@ -13,6 +13,9 @@ if TYPE_CHECKING:
     Json = dict[str, Any]
     Edit = tuple[str, str, str, bool]
 
+#: Directories in the state directory that a launcher reads: calls under way that expect the hook after them, and the
+#: words that wait for the next event of a conversation. `hooks/left_out.py` and `hooks/seen.py` write them.
+EXPECTED, TOLD = ".expected", ".told"
 #: Before a reason that is answered with exit code 2, because the client takes no JSON there.
 HELD = "\x02"
 #: Clients cut longer texts.
@@ -72,6 +75,9 @@ class Dialect:
     #: Events at which the client passes `additionalContext` to its model. At all others the text goes to the person: at
     #: the end of a turn or of an agent the client would continue because of it, or ignore it.
     HEARD: "tuple[str, ...]" = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "SubagentStart")
+    #: The variable with the project's directory in the environment of every hook. With it, the launcher leaves out the
+    #: hook after a shell call that does not expect it.
+    PROJECT_VARIABLE = ""
 
     def read(self, payload: "Json") -> "Json":
         """The payload with the names of the common form: `cwd`, `session_id`, `hook_event_name`, `tool_name`, …

@@ -61,9 +61,10 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
             return ""
         dialect = load_dialect(client, arguments)
         payload = dialect.read(payload)
-        if _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
-            return ""
-        return answer(client, dialect, payload, explain, is_alone=data is None)
+        if not _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
+            return answer(client, dialect, payload, explain, is_alone=data is None)
+        # Both hooks judge a call: a forged note must not switch the guard off. All else is left to the other one.
+        return answer(client, dialect, payload, only_judges=True) if dialect.event(payload) == "pre_tool" else ""
     except NeedsRunner:
         return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
@@ -109,10 +110,18 @@ def load_dialect(client: str, arguments: list[str]) -> "Dialect":
     return registry.dialect(client)
 
 
-def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = False, *, is_alone: bool = False) -> str:
-    """`is_alone`: the process does nothing else, so it may leave work to a copy of itself."""
+def answer(
+    client: str,
+    dialect: "Dialect",
+    payload: "Any",
+    explain: bool = False,
+    *,
+    only_judges: bool = False,
+    is_alone: bool = False,
+) -> str:
+    """`only_judges`: deny a call or say nothing. `is_alone`: the process may leave work to a copy of itself."""
     from detent.clients.dialect import text_of
-    from detent.hooks.files import blocking_file, is_running, project_root, project_roots, read_document, states
+    from detent.hooks.files import project_root, project_roots
 
     roots = project_roots(text_of(payload.get("cwd")) or posix.getcwd())
     root = project_root(roots)
@@ -122,14 +131,34 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
         outer = tuple(each for each in roots if each != root)
-        reply = _before_tool(client, dialect, payload, root, state, explain, outer)
-        return reply if reply or explain else _told(dialect, payload, state)
-    blocking = next((file for file in map(blocking_file, states(root)) if file is not None), None)
-    if blocking is not None:
-        problem = f"Detent: {blocking} is no file; a person should remove it and run: detent doctor --fix"
+        if explain or only_judges:
+            return _judgement(dialect, payload, root, state, outer, explain)
+        return _before_tool(client, dialect, payload, root, state, outer) or _told(dialect, payload, root)
+    problem = _blocked(root)
+    if problem:
         return dialect.tell(payload["hook_event_name"], problem) if kind in ("post_tool", "session_start") else ""
     if kind in ("post_tool", "tool_failed"):
-        return _after_tool(client, dialect, payload, root, state, is_alone) or _told(dialect, payload, state)
+        return _after_tool(client, dialect, payload, root, state, is_alone) or _told(dialect, payload, root)
+    return _at_turn(client, dialect, payload, root, state)
+
+
+def _at_turn(client: str, dialect: "Dialect", payload: "Any", root: str, state: str) -> str:
+    """Answer an event of a conversation, a turn or an agent."""
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import is_running, read_document
+    from detent.hooks.left_out import client_project, end_turn, is_look_due
+
+    kind = dialect.event(payload)
+    if kind == "session_start" and not is_look_due(client_project(dialect)):
+        # A person may change settings between conversations.
+        _changed_settings(root)
+    if kind in ("session_start", "subagent_stop", "stop"):
+        # Before the look: a hook that is left out until then is made up for by the look, and any later one runs.
+        end_turn(client_project(dialect), payload)
+    if kind == "session_end":
+        from detent.hooks.seen import take_told
+
+        take_told(root + "/.workflow", text_of(payload.get("session_id")))
     if not is_running(read_document(state)) and kind != "session_start":
         return ""
     if kind == "prompt":
@@ -137,9 +166,11 @@ def answer(client: str, dialect: "Dialect", payload: "Any", explain: bool = Fals
         matters = dialect.ends_background_agent(payload)
     else:
         matters = kind in ("session_start", "subagent_start", "subagent_stop", "task_completed", "stop")
-    if kind == "session_start":
-        _changed_settings(root)
-    return _with_engine(client, dialect, payload) if matters else ""
+    reply = _with_engine(client, dialect, payload) if matters else ""
+    if kind == "stop" and not reply:
+        text = _settings_notice(root)
+        return dialect.tell(payload["hook_event_name"], text) if text else ""
+    return reply or (_told(dialect, payload, root) if kind == "prompt" else "")
 
 
 def _without_record(dialect: "Dialect", payload: "Any") -> str:
@@ -156,26 +187,25 @@ def _without_record(dialect: "Dialect", payload: "Any") -> str:
     return dialect.deny(text) if dialect.call(payload)["kind"] in ("delegate", "skill") else ""
 
 
-def _before_tool(
-    client: str, dialect: "Dialect", payload: "Any", root: str, state: str, explain: bool, outer: "tuple[str, ...]"
+def _judgement(
+    dialect: "Dialect", payload: "Any", root: str, state: str, outer: "tuple[str, ...]", explain: bool
 ) -> str:
+    """The denial of the call or nothing; with `explain`, the result of each rule."""
+    _, _, reason, _, trail = _judged(dialect, payload, root, state, outer)
+    if explain:
+        return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
+    return "" if reason is None else dialect.deny(reason)
+
+
+def _judged(
+    dialect: "Dialect", payload: "Any", root: str, state: str, outer: "tuple[str, ...]"
+) -> "tuple[Call, Any, str | None, str, list[tuple[str, str]]]":
+    """The call, the state document, a reason to deny the call, a warning, and the result of each rule."""
     from detent.clients.registry import guarded_files
     from detent.core.guard.rules import GuardInput, guard
-    from detent.hooks.files import (
-        SETTINGS_NOTE,
-        exists,
-        is_running,
-        journal_problem,
-        own_state_home,
-        read_document,
-        resolve,
-    )
+    from detent.hooks.files import exists, is_running, journal_problem, own_state_home, read_document, resolve
 
-    if not exists(f"{root}/.workflow/{SETTINGS_NOTE}"):
-        _changed_settings(root)
     call = dialect.call(payload)
-    if call["kind"] in _NOTED and not explain:
-        _leave_sandbox()
     call["home"] = posix.environ.get(b"HOME", b"").decode("utf-8", "replace")
     if call["kind"] in ("write", "mcp"):
         call["paths"] = tuple(dict.fromkeys(p for path in call["paths"] for p in (path, resolve(path, call["cwd"]))))
@@ -192,19 +222,58 @@ def _before_tool(
             own_state_home(),
         )
     )
-    if explain:
-        return "\n".join(f"{name}: {outcome}" for name, outcome in trail) + f"\n=> {'deny' if reason else 'allow'}"
     warning = ""
     if reason is None and (call["content"] is not None or call["edits"]):
         reason, warning = _document_violation(call, root)
     if call["kind"] in ("delegate", "message", "skill") and is_running(document):
         reason = journal_problem(document, state) or reason
+    return call, document, reason, warning, trail
+
+
+def _before_tool(
+    client: str, dialect: "Dialect", payload: "Any", root: str, state: str, outer: "tuple[str, ...]"
+) -> str:
+    """Look for drift if hooks after earlier calls were left out, and decide about this call."""
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import SETTINGS_NOTE, exists
+    from detent.hooks.left_out import client_project, is_look_due
+
+    if dialect.kind(text_of(payload.get("tool_name"))) in _NOTED:
+        _leave_sandbox()
+    if not exists(f"{root}/.workflow/{SETTINGS_NOTE}"):
+        _changed_settings(root)
+    project = client_project(dialect)
+    notice = _look(client, dialect, payload, project) if is_look_due(project) else ""
+    reply = _decided(client, dialect, payload, root, state, outer, project)
+    if not notice:
+        return reply
+    if not reply:
+        return dialect.tell(payload["hook_event_name"], notice)
+    from detent.hooks.seen import write_told
+
+    write_told(root + "/.workflow", text_of(payload.get("session_id")), notice)
+    return reply
+
+
+def _decided(
+    client: str, dialect: "Dialect", payload: "Any", root: str, state: str, outer: "tuple[str, ...]", project: str
+) -> str:
+    """`project` is the one in which the launcher sees whether the hook after this call is expected."""
+    call, document, reason, warning, _ = _judged(dialect, payload, root, state, outer)
     if call["kind"] in ("delegate", "message") and isinstance(document, dict):
         from detent.hooks.notes import note_delegation
 
         note_delegation(document, call, state, denied=reason is not None)
     if reason is not None:
         return dialect.deny(reason)
+    if call["kind"] == "shell" and project:
+        from detent.hooks.files import resolve
+        from detent.hooks.left_out import expect, leave_out
+
+        if may_test(call["command"]) or resolve(project) != root:
+            expect(project, payload)
+        else:
+            leave_out(project)
     if call["kind"] == "write":
         from detent.hooks.notes import note_writing
 
@@ -224,7 +293,8 @@ def _before_tool(
 
 def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, state: str, is_alone: bool) -> str:
     """Handle a call that the session is told of; after every other call look for drift."""
-    from detent.hooks.files import has_drifted, is_running, read_document, states
+    from detent.hooks.files import is_running, read_document
+    from detent.hooks.left_out import client_project, has_run
 
     call, document = dialect.call(payload), read_document(state)
     if call["kind"] == "write":
@@ -235,22 +305,53 @@ def _after_tool(client: str, dialect: "Dialect", payload: "Any", root: str, stat
         note_writing(bound_document(document), call, root, state, client, before=False)
     if is_running(document) and is_test_run(call):
         _leave_sandbox()
-        if is_alone and _noted(client, dialect, payload, call, document, state):
-            return ""
+        is_noted = is_alone and _noted(client, dialect, payload, call, document, state, root)
+        reply = "" if is_noted else _with_engine(client, dialect, payload)
+        has_run(client_project(dialect), payload)
+        return reply
+    if is_running(document) and call["kind"] in ("delegate", "todo", "wait"):
         return _with_engine(client, dialect, payload)
-    if is_running(document) and _matters_afterwards(call, document, state):
-        return _with_engine(client, dialect, payload)
-    if call["kind"] not in _CHANGING:
+    text = _look(client, dialect, payload, root) if call["kind"] in _CHANGING else ""
+    has_run(client_project(dialect), payload)
+    return dialect.tell(payload["hook_event_name"], text) if text else ""
+
+
+def _look(client: str, dialect: "Dialect", payload: "Any", root: str) -> str:
+    """Look for changes that other programs made to Detent's files and settings; a text about them."""
+    from detent.hooks.files import has_drifted, is_running, read_document, states
+
+    problem = _blocked(root)
+    if problem:
+        return problem
+    # In a monorepo the sessions are those of the packages.
+    whole, *packages = states(root)
+    for state in packages or [whole]:
+        document = read_document(state)
+        if is_running(document) and has_drifted(document, state):
+            _leave_sandbox()
+            load_engine()
+            from detent.hooks.handlers import looked
+
+            package = state.rpartition("/")[2] if packages else None
+            return looked(client or "agent", dialect, payload, root, package)
+    return _settings_notice(root)
+
+
+def _blocked(root: str) -> str:
+    """A text about a file of the state that cannot be read without the risk of waiting for ever."""
+    from detent.hooks.files import blocking_file, states
+
+    blocking = next((file for file in map(blocking_file, states(root)) if file is not None), None)
+    if blocking is None:
         return ""
-    for other in states(root)[1:]:
-        document = read_document(other)
-        if other != state and is_running(document) and has_drifted(document, other):
-            return _with_engine(client, dialect, payload, other.rpartition("/")[2])
+    return f"Detent: {blocking} is no file; a person should remove it and run: detent doctor --fix"
+
+
+def _settings_notice(root: str) -> str:
     changed = _changed_settings(root)
     if not changed:
         return ""
-    text = f"Detent: {', '.join(changed)} changed during the session; a person should look at it, and at: detent doctor"
-    return dialect.tell(payload["hook_event_name"], text)
+    return f"Detent: {', '.join(changed)} changed during the session; a person should look at it, and at: detent doctor"
 
 
 def _changed_settings(root: str) -> "list[str]":
@@ -295,17 +396,6 @@ def _document_violation(call: "Call", root: str) -> "tuple[str | None, str]":
     return judge_write(content, state)
 
 
-def _matters_afterwards(call: "Call", document: "Any", state: str) -> bool:
-    """Whether the engine must handle this call: a delegation or its end, a todo list, or any drift."""
-    if call["kind"] in ("delegate", "todo", "wait"):
-        return True
-    if call["kind"] not in _CHANGING:
-        return False
-    from detent.hooks.files import has_drifted
-
-    return has_drifted(document, state)
-
-
 def is_test_run(call: "Call") -> bool:
     if call["kind"] != "shell" or not may_test(call["command"]):
         return False
@@ -315,7 +405,9 @@ def is_test_run(call: "Call") -> bool:
     return any(runner(words) for words in simple_commands(call["command"]))
 
 
-def _noted(client: str, dialect: "Dialect", payload: "Any", call: "Call", document: "Any", state: str) -> bool:
+def _noted(
+    client: str, dialect: "Dialect", payload: "Any", call: "Call", document: "Any", state: str, root: str
+) -> bool:
     """Note the test run and have it recorded behind the client. False if the client has to wait for that.
 
     A runner judges gates when its agent has ended, so the runs of its agents are recorded before they go on.
@@ -338,7 +430,7 @@ def _noted(client: str, dialect: "Dialect", payload: "Any", call: "Call", docume
 
             text = recorded(client or "agent", dialect, payload)
             if text:
-                write_told(state, text_of(payload.get("session_id")), text)
+                write_told(root + "/.workflow", text_of(payload.get("session_id")), text)
         except Exception as error:  # noqa: BLE001 - the outermost boundary of this process; the note stays
             _crashed(client, dialect, payload, error)
 
@@ -354,33 +446,36 @@ def session_folder(document: "Any", state: str) -> str:
     return f"{state}/{session}" if isinstance(session, str) and session and "/" not in session else ""
 
 
-def _told(dialect: "Dialect", payload: "Any", state: str) -> str:
-    """The words about test runs that were recorded since the last event of this conversation."""
-    from detent.hooks.files import TOLD, exists
+def _told(dialect: "Dialect", payload: "Any", root: str) -> str:
+    """The words that wait for the next event of this conversation."""
+    from detent.clients.dialect import TOLD, text_of
+    from detent.hooks.files import exists
 
     name = payload["hook_event_name"]
-    if name not in dialect.HEARD or not exists(f"{state}/{TOLD}"):
+    if name not in dialect.HEARD or not exists(f"{root}/.workflow/{TOLD}"):
         return ""
-    from detent.clients.dialect import text_of
     from detent.hooks.seen import take_told
 
-    text = take_told(state, text_of(payload.get("session_id")))
+    text = take_told(root + "/.workflow", text_of(payload.get("session_id")))
     return dialect.tell(name, text) if text else ""
 
 
 def may_test(command: str) -> bool:
     """False only for a command that runs no tests. The exact answer needs a module that is slow to import."""
     text = command.lower()
-    return any(word in text for word in _TEST_WORDS)
+    if not any(word in text for word in _TEST_WORDS):
+        return False
+    from detent.core.guard.harmless import only_handles_files
+
+    return not only_handles_files(command)
 
 
-def _with_engine(client: str, dialect: "Dialect", payload: "Any", other: "str | None" = None) -> str:
-    """`other` is the project to look at for drift, if it is not the one that the agent works in."""
+def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
     _leave_sandbox()
     load_engine()
     from detent.hooks.handlers import handle
 
-    return handle(client or "agent", dialect, payload, other)
+    return handle(client or "agent", dialect, payload)
 
 
 def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:

@@ -10,8 +10,6 @@ MAX_LOG = 1_000_000
 _KIND, _REGULAR, _DIRECTORY = 0o170000, 0o100000, 0o040000
 #: What the settings looked like when hooks saw them last.
 SETTINGS_NOTE = ".settings"
-#: The words about test runs that were recorded: the conversation in the first line, the text in the others.
-TOLD = ".told"
 
 
 class _Plain:
@@ -325,6 +323,8 @@ def changed_settings(root: str, paths: "tuple[str, ...]") -> "list[str]":
     from detent.store.state_home import digest
 
     lines = [" ".join(name for state in states(root) for name in markers(state))]
+    if not lines[0]:
+        return []
     for path in paths:
         data = read_file(f"{root}/{path}")
         lines.append(f"{'-' if data is None else digest(data)} {path}")
@@ -335,7 +335,7 @@ def changed_settings(root: str, paths: "tuple[str, ...]") -> "list[str]":
     lines += [f"{'+' if exists(copy) else '-'} {copy}" for copy in _second_copies(root)]
     note = f"{root}/.workflow/{SETTINGS_NOTE}"
     before = (read_file(note) or b"").decode("utf-8", "replace").split("\n")
-    if lines == before or not lines[0]:
+    if lines == before:
         return []
     fd = posix.open(note, posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC, 0o600)
     try:

@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import Any
 
 from detent.clients.dialect import HELD, Dialect, text_of
 from detent.core.actor import Actor, ActorKind, Channel
+from detent.core.gate.evidence import RanBy
 from detent.core.guard.call_purpose import agent_name, target_phase
 from detent.core.guard.shell.walk import simple_commands
 from detent.core.run.result_block import MAX_DELIVERABLES, result_block
@@ -25,9 +27,9 @@ from detent.hooks.stopping import stop
 from detent.render.prompt.briefing import assignment, briefing, todos
 
 
-def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | None = None) -> str:
-    """Apply the event to the session and answer it. The project `other` is only looked at for drift."""
-    reply = _reply(client, dialect, payload, other, _EVENTS.get(dialect.event(payload)))
+def handle(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
+    """Apply the event to the session and answer it."""
+    reply = _reply(client, dialect, payload, _EVENTS.get(dialect.event(payload)))
     if reply.startswith(("{", HELD)):
         return reply
     return dialect.tell(text_of(payload.get("hook_event_name")), reply) if reply else ""
@@ -35,16 +37,25 @@ def handle(client: str, dialect: Dialect, payload: dict[str, Any], other: str | 
 
 def recorded(client: str, dialect: Dialect, payload: dict[str, Any]) -> str:
     """Record the test runs that were noted, and say what became of the gates."""
-    return _reply(client, dialect, payload, None, _recorded)
+    return _reply(client, dialect, payload, _recorded)
+
+
+def looked(client: str, dialect: Dialect, payload: dict[str, Any], root: str, package: str | None) -> str:
+    """Look for changes that other programs made to the project at `root`, or to one of its packages, and name them."""
+    return _reply(client, dialect, payload, None, Workspace(root, project=package))
 
 
 def _reply(
-    client: str, dialect: Dialect, payload: dict[str, Any], other: str | None, handler: "_Handler | None"
+    client: str,
+    dialect: Dialect,
+    payload: dict[str, Any],
+    handler: "_Handler | None",
+    workspace: Workspace | None = None,
 ) -> str:
     try:
-        notices, reply = _handled(client, dialect, payload, other, handler)
+        notices, reply = _handled(client, dialect, payload, handler, workspace)
     except DetentError as error:
-        if dialect.event(payload) == "pre_tool":
+        if handler is _before_tool:
             raise
         notices, reply = [], f"Detent: {error.message}. A person should run: detent doctor"
     return reply if reply.startswith(("{", HELD)) else "\n".join(part for part in (*notices, reply) if part)
@@ -58,10 +69,14 @@ class _Doubtful(Exception):
 
 
 def _handled(
-    client: str, dialect: Dialect, payload: dict[str, Any], other: str | None, handler: "_Handler | None"
+    client: str,
+    dialect: Dialect,
+    payload: dict[str, Any],
+    handler: "_Handler | None",
+    workspace: Workspace | None,
 ) -> tuple[list[str], str]:
     """Notices for the agent, and the reply to the event itself."""
-    workspace = Workspace(text_of(payload.get("cwd")) or os.getcwd(), project=other)
+    workspace = workspace or Workspace(text_of(payload.get("cwd")) or os.getcwd())
     actor = Actor(name=client, kind=ActorKind.AGENT, channel=Channel.HOOK)
     notices: list[str] = []
 
@@ -75,12 +90,11 @@ def _handled(
     try:
         with workspace.change(actor, inspect=inspect) as project:
             notices += [f"Detent: {notice}" for notice in workspace.notices]
-            if project.active() is None or other is not None:
+            if project.active() is None or handler is None:
                 return notices, ""
-            event = Event(dialect, payload, project, *_bound(project))
-            return notices, handler(event) if handler else ""
+            return notices, handler(Event(dialect, payload, project, *_bound(project)))
     except _Doubtful as doubt:
-        return [], dialect.deny(str(doubt)) if dialect.event(payload) == "pre_tool" else f"Detent: {doubt}"
+        return [], dialect.deny(str(doubt)) if handler is _before_tool else f"Detent: {doubt}"
 
 
 def _bound(project: Project) -> tuple[SessionHandle, str | None]:
@@ -297,7 +311,13 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
 
 
 def _recorded(event: Event) -> str:
-    return _verdicts(event, event.project.just_seen)
+    """The verdicts about the runs. Another process may have recorded the run of this event beside its own."""
+    return _verdicts(event, event.project.just_seen or filter(partial(_has_seen, event), event.live))
+
+
+def _has_seen(event: Event, phase: str) -> bool:
+    receipts = (gate.receipt for gate in event.handle.state.phases[phase].gates.values())
+    return any(receipt is not None and receipt.by is RanBy.SEEN for receipt in receipts)
 
 
 def _verdicts(event: Event, phases: Iterable[str]) -> str:

@@ -1,12 +1,15 @@
 """A test run that an agent made: notes it, and lets another process record it, so that the client need not wait.
 
+Words that come too late for the answer wait for the next event of the conversation.
+
 The note is on the disk before the client has its answer. Builtins only.
 """
 
 import posix
 
+from detent.clients.dialect import TOLD
 from detent.core.testrun.seen import MAX_OUTPUT, SEEN
-from detent.hooks.files import TOLD, read_file
+from detent.hooks.files import read_file
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -14,6 +17,9 @@ if TYPE_CHECKING:
     from typing import Any
 
     from detent.clients.dialect import Dialect
+
+#: Words that wait, and tries to write them while others are told.
+_MAX_TOLD, _TRIES = 20, 100
 
 
 def note_run(folder: str, client: str, dialect: "Dialect", payload: "Any", command: str) -> None:
@@ -53,30 +59,57 @@ def behind_the_client(work: "Callable[[], object]") -> None:
 
 
 def write_told(state: str, conversation: str, text: str) -> None:
-    """Keep the words about a run for the next event of the conversation."""
-    name = f"{state}/{TOLD}"
-    fd = posix.open(f"{name}.tmp", posix.O_WRONLY | posix.O_CREAT | posix.O_TRUNC, 0o600)
+    """Keep words for the next event of the conversation: a file, with the conversation in the first line."""
+    from time import time_ns
+
+    directory = f"{state}/{TOLD}"
+    name = f"{time_ns()}-{posix.getpid()}"
+    temporary = f"{directory}-{name}.tmp"
+    fd = posix.open(temporary, posix.O_WRONLY | posix.O_CREAT | posix.O_EXCL, 0o600)
     try:
         posix.write(fd, f"{_line(conversation)}\n{text}".encode("utf-8", "replace"))
     finally:
         posix.close(fd)
-    posix.rename(f"{name}.tmp", name)
+    for _ in range(_TRIES):
+        _make(directory)
+        try:
+            posix.rename(temporary, f"{directory}/{name}")
+        except FileNotFoundError:
+            # An event told all words in between, and removed the directory.
+            continue
+        break
+    for old in sorted(posix.listdir(directory))[:-_MAX_TOLD]:
+        posix.unlink(f"{directory}/{old}")
 
 
 def take_told(state: str, conversation: str) -> str:
-    """The words about runs of this conversation that were recorded since its last event; they are told once."""
-    data = read_file(f"{state}/{TOLD}")
-    if data is None:
-        return ""
-    whose, _, text = data.decode("utf-8", "replace").partition("\n")
-    if whose != _line(conversation):
-        return ""
+    """The words for this conversation, the oldest first; they are told once."""
+    directory, texts = f"{state}/{TOLD}", []
     try:
-        posix.unlink(f"{state}/{TOLD}")
+        names = sorted(posix.listdir(directory))
     except OSError:
-        # Another event of the conversation was faster, or the directory is read-only: then it would be told for ever.
         return ""
-    return text
+    for name in names:
+        whose, _, text = (read_file(f"{directory}/{name}") or b"").decode("utf-8", "replace").partition("\n")
+        if whose != _line(conversation):
+            continue
+        try:
+            posix.unlink(f"{directory}/{name}")
+        except OSError:
+            # Another event of the conversation was faster, or the directory is read-only: else it is told for ever.
+            continue
+        texts.append(text)
+    if len(texts) == len(names):
+        _remove(directory)
+    return "\n".join(dict.fromkeys(texts))
+
+
+def _remove(directory: str) -> None:
+    try:
+        posix.rmdir(directory)
+    except OSError:
+        # Other words have come.
+        return
 
 
 def _line(conversation: str) -> str:

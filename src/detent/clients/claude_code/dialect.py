@@ -37,6 +37,7 @@ class ClaudeCodeDialect(Dialect):
     WHOLE_FILES = ("Write",)
     GENERAL_AGENTS = ("", "general-purpose")
     HEARD = (*Dialect.HEARD, "PostToolUseFailure")
+    PROJECT_VARIABLE = "CLAUDE_PROJECT_DIR"
 
     def ends_background_agent(self, payload: "Json") -> bool:
         return text_of(payload.get("prompt")).startswith("<task-notification>")

@@ -3,28 +3,30 @@
 from collections.abc import Iterator
 from functools import cache
 
+from detent.clients.claude_code.dialect import DIALECT
 from detent.clients.installing import texts
 from detent.clients.installing.files import read, resolve
-from detent.clients.installing.hook_settings import EVERY, HookSettings
+from detent.clients.installing.hook_settings import EVERY, HookSettings, LeftOut
 from detent.clients.installing.hook_settings import read as read_settings
 from detent.clients.installing.installation import Checked, JsonInstallation
 from detent.clients.installing.parts import sealed
 from detent.errors import DetentError
 
 _BEFORE = "Task|Agent|Workflow|SendMessage|Bash|Write|Edit|MultiEdit|NotebookEdit|Skill"
-_AFTER = "Bash|Write|Edit|MultiEdit|NotebookEdit|Task|Agent|Workflow|SendMessage|TodoWrite|TaskCreate|TaskUpdate"
+_SHELL = "Bash"
+_AFTER = "Write|Edit|MultiEdit|NotebookEdit|Task|Agent|Workflow|SendMessage|TodoWrite|TaskCreate|TaskUpdate"
 _MCP = "mcp__.*"
-_LOCAL = ".claude/settings.local.json"
+_PATH, _LOCAL = ".claude/settings.json", ".claude/settings.local.json"
 
 _HOOKS = HookSettings(
     client="claude-code",
-    path=".claude/settings.json",
+    path=_PATH,
     events={
         "SessionStart": EVERY,
         "UserPromptSubmit": EVERY,
         "PreToolUse": (_BEFORE, _MCP),
-        "PostToolUse": (_AFTER, _MCP),
-        "PostToolUseFailure": (_AFTER, _MCP),
+        "PostToolUse": (_SHELL, _AFTER, _MCP),
+        "PostToolUseFailure": (_SHELL, _AFTER, _MCP),
         "SubagentStart": EVERY,
         "SubagentStop": EVERY,
         "TaskCreated": EVERY,
@@ -36,6 +38,7 @@ _HOOKS = HookSettings(
     session_end_timeout_s=5,
     exec_form=True,
     has_status_line=True,
+    left_out=LeftOut(matcher=_SHELL, variable=DIALECT.PROJECT_VARIABLE, settings=(".claude", _PATH, _LOCAL)),
 )
 
 

@@ -7,6 +7,7 @@ does not tell what the tool does.
 import shlex
 from typing import Any, NamedTuple, Protocol
 
+from detent.clients.dialect import EXPECTED, TOLD
 from detent.clients.installing import json_text
 from detent.clients.installing.parts import Outcome
 from detent.errors import Invalid
@@ -35,10 +36,31 @@ _GONE = (
 _TOLD_AT = ("SessionStart", "UserPromptSubmit", "BeforeAgent")
 
 
-class Starts(Protocol):
-    """The command of a hook, for a client and an event."""
+class LeftOut(NamedTuple):
+    """Where the launcher of a client leaves a hook out; `hooks/left_out.py` says why and when."""
 
-    def argv(self, argument: str, event: str = "") -> list[str]: ...
+    #: The event's matchers, one of which stands for shells alone.
+    matcher: str
+    #: The variable with the project's directory.
+    variable: str
+    #: Paths in it that say which hooks the client runs. If one has changed, the next hook may never come.
+    settings: tuple[str, ...]
+
+    @property
+    def script(self) -> str:
+        """Ends the launcher unless a call expects its hook, words wait, or the settings may have changed."""
+        return (
+            f"p=${self.variable} d=$p/.workflow/{EXPECTED}; "
+            'for f in "$d"/*; do [ "$f" = "$d/*" ] || d=; done; '
+            f'for f in {" ".join(self.settings)}; do [ ! -e "$p/$f" ] || [ "$p/$f" -ot "$d" ] || d=; done; '
+            f'[ -n "$p" ] && [ -z "$DETENT_SOCKET" ] && [ -w "$d" ] && [ ! -e "$p/.workflow/{TOLD}" ] && exit 0; '
+        )
+
+
+class Starts(Protocol):
+    """The command of a hook, for a client and an event. `first` is run by the shell that starts it."""
+
+    def argv(self, argument: str, event: str = "", first: str = "") -> list[str]: ...
 
 
 class Invocation(NamedTuple):
@@ -49,8 +71,8 @@ class Invocation(NamedTuple):
     #: File of the dialect of a client that is no part of Detent.
     module: str = ""
 
-    def argv(self, argument: str, event: str = "") -> list[str]:
-        launch = f"{_LAUNCH}; {_GONE if event in _TOLD_AT else 'exit 0'}"
+    def argv(self, argument: str, event: str = "", first: str = "") -> list[str]:
+        launch = f"{first}{_LAUNCH}; {_GONE if event in _TOLD_AT else 'exit 0'}"
         module = [MODULE, self.module] if self.module else []
         return [_SHELL, "-c", launch, self.python, self.hook, argument, *module]
 
@@ -87,19 +109,23 @@ class HookSettings(NamedTuple):
     #: Additional fields of every handler.
     extra: tuple[tuple[str, str], ...] = ()
     has_status_line: bool = False
+    left_out: LeftOut | None = None
 
     def groups(self, invocation: Starts) -> Groups:
         """The groups of each event as the settings should hold them."""
         return {
             event: [
-                ({} if matcher is None else {"matcher": matcher}) | {"hooks": [self._handler(invocation, event)]}
+                ({} if matcher is None else {"matcher": matcher})
+                | {"hooks": [self._handler(invocation, event, matcher)]}
                 for matcher in matchers
             ]
             for event, matchers in self.events.items()
         }
 
-    def _handler(self, invocation: Starts, event: str) -> dict[str, Any]:
-        argv = invocation.argv(self.client, event)
+    def _handler(self, invocation: Starts, event: str, matcher: str | None) -> dict[str, Any]:
+        is_after = event in ("PostToolUse", "PostToolUseFailure")
+        left_out = self.left_out if is_after and self.left_out and self.left_out.matcher == matcher else None
+        argv = invocation.argv(self.client, event, left_out.script if left_out else "")
         timeout_s = self.session_end_timeout_s if event == "SessionEnd" else _TIMEOUT_S
         command: dict[str, Any] = (
             {"command": argv[0], "args": argv[1:]} if self.exec_form else {"command": shlex.join(argv)}

@@ -20,12 +20,18 @@ _BROAD = frozenset(
         *("apply_patch", "docker", "podman", "ssh"),
     )
 )
+#: Programs that show, copy, move or remove the files that they are given, and start no other program.
+_FILE_PROGRAMS = frozenset(
+    (
+        *("cat", "head", "tail", "ls", "wc", "nl", "grep", "egrep", "fgrep", "diff", "cmp", "stat", "file", "du"),
+        *("cut", "uniq", "cp", "mv", "rm", "rmdir", "mkdir", "touch", "ln", "echo", "printf", "pwd", "cd", "true"),
+    )
+)
 
 
 def is_harmless(command: str, cwd: str, directories: "tuple[str, ...]") -> bool:
     """`directories` are those in which clients keep their files."""
-    for redirect in _REDIRECTS:
-        command = command.replace(redirect, "")
+    command = _without_redirects(command)
     if len(command) > MAX_LENGTH or not _PLAIN.issuperset(command):
         return False
     lowered = command.lower()
@@ -35,3 +41,19 @@ def is_harmless(command: str, cwd: str, directories: "tuple[str, ...]") -> bool:
         lowered = lowered.replace(mark, " ")
     words = lowered.split(" ")
     return not any(word.rpartition("/")[2] in _BROAD or ".." in word or word in (".", "/") for word in words)
+
+
+def only_handles_files(command: str) -> bool:
+    """Whether a command is plain words, and starts only programs that show or move files and run nothing else."""
+    command = _without_redirects(command)
+    if len(command) > MAX_LENGTH or not _PLAIN.issuperset(command):
+        return False
+    for mark in "|;&":
+        command = command.replace(mark, "\n")
+    return all(words[0] in _FILE_PROGRAMS for words in map(str.split, command.split("\n")) if words)
+
+
+def _without_redirects(command: str) -> str:
+    for redirect in _REDIRECTS:
+        command = command.replace(redirect, "")
+    return command
