@@ -37,7 +37,7 @@ _TOLD_AT = ("SessionStart", "UserPromptSubmit", "BeforeAgent")
 
 
 class LeftOut(NamedTuple):
-    """Where the launcher of a client leaves a hook out; `hooks/left_out.py` says why and when."""
+    """The hooks that the launcher of a client leaves out; `hooks/left_out.py` says why and when."""
 
     #: The event's matchers, one of which stands for shells alone.
     matcher: str
