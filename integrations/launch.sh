@@ -61,7 +61,7 @@ IFS=:
 for directory in $PATH; do
     case $directory in /*) ;; *) continue ;; esac
     [ -x "$directory/detent" ] && [ ! -d "$directory/detent" ] || continue
-    real=$(readlink -f "$directory/detent" 2>/dev/null) || real=$directory/detent
+    real=$(PATH=/usr/bin:/bin readlink -f "$directory/detent" 2>/dev/null) || real=$directory/detent
     case $directory/ in "$project"/*) continue ;; esac
     case $real in "$project"/*) continue ;; esac
     # The interpreter of the program may be gone, and the client must not be blocked by that.

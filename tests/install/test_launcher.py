@@ -77,6 +77,13 @@ def test_a_state_directory_that_an_agent_made_below_the_project_hides_nothing(ma
     assert machine.launch("mcp") == f"{own} -P -E -m detent mcp\n"
 
 
+def test_a_program_of_the_project_does_not_hide_detent(machine):
+    machine.program(machine.inside / "readlink", f"#!/bin/sh\necho {machine.inside}/detent\n")
+    found = machine.program(machine.bin / "detent")
+
+    assert machine.launch("mcp") == f"{found} mcp\n"
+
+
 def test_a_home_that_is_a_repository_is_no_project(machine):
     (machine.home / ".git").mkdir()
     found = machine.program(machine.home / ".local/bin/detent")
