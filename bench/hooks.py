@@ -88,9 +88,12 @@ def _event(directory: str, command: str) -> bytes:
 
 
 def _run(command: list[str], event: bytes) -> None:
+    # As in Claude Code, where the hook before a call looks for drift.
+    project = msgspec.json.decode(event)["cwd"] if event else ""
     # From a file: feeding a pipe would measure how the two processes take turns.
     with tempfile.TemporaryFile() as file:
         file.write(event)
         file.seek(0)
         # Without a time limit: waiting with one looks only every few milliseconds, which is all there is to measure.
-        subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, check=True)
+        environment = {**os.environ, "CLAUDE_PROJECT_DIR": project}
+        subprocess.run(command, stdin=file, stdout=subprocess.DEVNULL, env=environment, check=True)

@@ -37,9 +37,9 @@ _TOLD_AT = ("SessionStart", "UserPromptSubmit", "BeforeAgent")
 
 
 class LeftOut(NamedTuple):
-    """The hooks that the launcher of a client leaves out; `hooks/left_out.py` says why and when."""
+    """The hook that a client's launcher may leave out; `hooks/left_out.py` says why and when."""
 
-    #: The event's matchers, one of which stands for shells alone.
+    #: The matcher of the shell, in a group of its own.
     matcher: str
     #: The variable with the project's directory.
     variable: str
