@@ -97,6 +97,23 @@ def test_a_base_whose_objects_another_process_removed_is_no_problem(places):
     assert read(there, "WFS-a/2") == {**FILES, "a": b"three"}
 
 
+def test_a_ref_that_another_push_holds_is_pushed_again(tmp_path):
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", remote], check=True)
+    place = GitTransport(str(tmp_path / "own"), str(remote), top=str(tmp_path))
+    lock = remote / "refs/detent/S/one.lock"
+    lock.parent.mkdir(parents=True)
+    lock.touch()
+    # The other push ends while this one waits.
+    hook = remote / "hooks/pre-receive"
+    hook.write_text(f"#!/bin/sh\n[ -e tried ] && rm -f {lock}; touch tried; exit 0\n")
+    hook.chmod(0o755)
+
+    send(place, "S/one", FILES)
+
+    assert read(place, "S/one") == FILES
+
+
 def test_a_base_that_is_gone_is_no_problem(places):
     here, there = places
     send(here, "WFS-a/2", FILES, base="WFS-a/1")

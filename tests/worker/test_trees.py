@@ -1,11 +1,15 @@
 """A worker's tree is made from the newest checkpoint byte for byte, and its result comes back the same way."""
 
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
 from detent.engine.session import SessionHandle
 from detent.errors import Conflict
+from detent.objects.restore import Restore
 from detent.run.job import FilesConflict
 from detent.store.memory import MemoryStore
 from detent.worker.trees import JobTree, lent_tree
@@ -53,6 +57,26 @@ def test_another_machine_has_the_same_files_and_gives_its_own_back(machines):
     (tree / "new").chmod(0o700)
     handle.checkpoints.take("work", then=files.settle())
     assert listing(machines.tree("c")[1]) == listing(tree)
+
+
+def test_two_jobs_of_a_worker_make_their_trees_at_the_same_time(machines, monkeypatch):
+    root, both_have_staged, stage = machines.directory / "b", Barrier(2, timeout=60), Restore._stage
+
+    def staged(*arguments):
+        contents = stage(*arguments)
+        both_have_staged.wait()
+        return contents
+
+    monkeypatch.setattr(Restore, "_stage", staged)
+    (root / ".workflow").mkdir(parents=True)
+    with ExitStack() as lent, ThreadPoolExecutor(2) as threads:
+        places = [lent.enter_context(lent_tree(str(root), machines.session, None)) for _ in range(2)]
+        projects = [machine(root, machines.store, machines.where, place.base) for place in places]
+        jobs = [JobTree(project, project.session(machines.session)) for project in projects]
+        for made in [threads.submit(job.make) for job in jobs]:
+            made.result()
+
+    assert [listing(Path(place.base)) == listing(machines.own) for place in places] == [True, True]
 
 
 def test_parallel_jobs_lose_nothing(machines):

@@ -8,6 +8,7 @@ its SHA-256, and the manifest with the paths, modes and links. So every name and
 import os
 import shlex
 import tempfile
+import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
@@ -28,6 +29,8 @@ _CONFIG = "[core]\n\trepositoryformatversion = 0\n\tbare = true\n[gc]\n\tauto = 
 _PUSH = "git -c push.followTags=false -c push.recurseSubmodules=no push --quiet --no-verify --"
 _COMMITTER = b"committer Detent <detent@localhost> 0 +0000\n"
 _ABSENT = "couldn't find remote ref"
+#: A push that meets another one of the same ref, and the pauses before it is repeated.
+_TAKEN, _PAUSES_S = "cannot lock ref", (0.1, 0.5)
 
 
 class _Known(NamedTuple):
@@ -58,13 +61,20 @@ class GitTransport:
         if base is not None and base.rpartition("/")[2] == name.rpartition("/")[2] and self._send_again(name, base):
             return
         known = self._known_tree(base) if base is not None else None
-        try:
-            self._send(name, manifest, digests, read, known)
-        except StoreFailed:
-            if known is None:
-                raise
-            # Another process may have removed the objects of the base since.
-            self._send(name, manifest, digests, read, None)
+        for pause_s in _PAUSES_S:
+            try:
+                self._send(name, manifest, digests, read, known)
+            except StoreFailed as error:
+                if _TAKEN in error.message:
+                    # Another job sends the same files at the same moment. Then they are there, or can be sent again.
+                    time.sleep(pause_s)
+                elif known is None:
+                    raise
+                # Without a base: another process may have removed its objects since.
+                known = None
+            else:
+                return
+        self._send(name, manifest, digests, read, None)
 
     def _send(
         self,

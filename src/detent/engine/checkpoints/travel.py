@@ -252,6 +252,7 @@ def put(
         return []
     wanted = {step.after.digest for step in steps if step.after is not None}
     contents = travel_of(project).contents(session, manifest, wanted)
-    staging = os.path.join(checkpoints.root, f"bring-{os.getpid()}")
+    # The jobs of a worker are threads of one process.
+    staging = os.path.join(checkpoints.root, f"bring-{os.getpid()}-{threading.get_ident()}")
     Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
     return [step.path for step in steps if step.before is None]
