@@ -58,6 +58,19 @@ def test_a_server_is_verified_by_its_certificate_and_its_name(tls_server, certif
         assert (tool.directory / "detent.toml").read_text() == text
 
 
+def test_a_connection_with_tls_that_breaks_is_made_again(tls_server, certificates):
+    (authority, _), _ = certificates
+    pool = Pool(url(tls_server, "localhost", authority))
+    pool.run(lambda connection: connection.execute("SELECT 1"))
+
+    tls_server.kill()
+    tls_server.start()
+    answer = pool.run(lambda connection: connection.execute("SELECT 2").fetchone())
+
+    pool.close()
+    assert answer == (2,)
+
+
 @pytest.mark.parametrize(
     "statement",
     [

@@ -117,7 +117,8 @@ class Pool:
                     raise self._failure(error) from error
                 limit_s = wait_s if wait_s is not None else WAIT_S if self._has_connected else FIRST_WAIT_S
                 waited_s = time.monotonic() - started_s
-                if error.sqlstate is None and _refusal(error) is not None:
+                # The URL of a database that was reached is right, and a broken connection with TLS names SSL too.
+                if not self._has_connected and error.sqlstate is None and _refusal(error) is not None:
                     raise self._failure(error) from error
                 if waited_s >= limit_s:
                     raise self._failure(error, waited_s) from error
