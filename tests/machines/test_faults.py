@@ -57,7 +57,9 @@ def test_a_worker_with_a_fault_is_replaced(tmp_path, fault, report):
 
 
 def test_a_temporal_that_lost_its_database_goes_on_from_the_journal(tmp_path):
-    with cluster(tmp_path, seconds=1.0, own_temporal=True) as world:
+    # Without Temporal the worker of the loop does the phases alone, one after another. The run notices the loss after
+    # up to 20 s, and that has to be before the last phase.
+    with cluster(tmp_path, seconds=5.0, own_temporal=True) as world:
         machines = [world.machine(name) for name in ("m0", "m1")]
         session = world.start_session()
         first = world.run()

@@ -381,7 +381,7 @@ async def _look(service: ServiceClient, address: Address, note: Callable[[str], 
         await asyncio.sleep(_LOOK_S)
         is_there = await answers(service)
         if was_there and not is_there:
-            note(f"{address} does not answer; jobs that run are finished, and no new one begins until it does")
+            note(f"{address} does not answer; this worker goes on with the sessions it has, and takes no other work")
         elif is_there and not was_there:
             note(f"{address} answers again")
         was_there = is_there
