@@ -72,26 +72,27 @@ def run_on(
     cursor, woken, noted = end_of(project, handle), threading.Event(), ""
     flow.result.add_done_callback(lambda _: woken.set())
     with project.store.waking(handle.id, woken.set):
-        while not flow.result.done():
+        while True:
             woken.clear()
+            is_over = flow.result.done()
             cursor = _tell_new(project, handle, cursor, tell)
             # The journal says that the session ended before the scheduler does.
             if (end := _ENDS.get(handle.state.status)) is not None:
                 return end
+            if is_over:
+                return End(flow.result.result())
             while not flow.news.empty():
                 text = _news_text(project, handle.state, flow.address, flow.news.get())
                 if text and text != noted:
                     note(text)
                 noted = text
             woken.wait(_TICK_S)
-    _tell_new(project, handle, cursor, tell)
-    return End(flow.result.result())
 
 
 def _news_text(project: "Project", state: Session, address: Address, news: Served | Away) -> str:
     """Why the run waits: for the scheduler, for any worker, or for one with the labels of the next phases."""
     if isinstance(news, Away):
-        return f"{address} does not answer; workers finish the jobs that they have, and the run waits for it"
+        return f"{address} does not answer; the worker of the run goes on alone, and other work waits for it"
     key = project_key(project)
     if loop_queue(key) not in news.queues:
         return f"no worker takes work from {address}; the run waits for one: detent worker --on {address}"

@@ -29,13 +29,21 @@ _ASKS = timedelta(seconds=75)
 
 
 def main() -> None:
+    say = _messages()
     try:
-        _serve(parse_address(sys.argv[1]))
+        _serve(parse_address(sys.argv[1]), say)
     except DetentError as error:
-        _say(Failed(error=type(error).__name__, message=error.message, way_out=error.way_out))
+        say(Failed(error=type(error).__name__, message=error.message, way_out=error.way_out))
 
 
-def _serve(address: Address) -> None:
+def _messages() -> Callable[[Message], None]:
+    """The way to the parent. From here on standard output is standard error: the library writes its log there."""
+    descriptor = os.dup(1)
+    os.dup2(2, 1)
+    return partial(_say, descriptor)
+
+
+def _serve(address: Address, say: Callable[[Message], None]) -> None:
     # Not at the top: without its extra that is refused, which the parent is told.
     from detent.worker.temporal import Loop, connect, flow_result, pollers, start_flow  # noqa: PLC0415
 
@@ -48,20 +56,24 @@ def _serve(address: Address) -> None:
         wanted = msgspec.json.decode(line, type=Wanted)
         start = start_flow(service, address.namespace, wanted.name, wanted.id, wanted.given, wanted.queue)
         run = loop.call(start)
-        _say(Started(run=run))
-        loop.begin(_look(partial(pollers, service, address.namespace), wanted.queues))
-        ended = flow_result(service, address.namespace, wanted.id, run, lambda _: _say(Away()))
-        _say(Ended(result=loop.call(ended, wait_s=None)))
+        say(Started(run=run))
+        loop.begin(_look(partial(pollers, service, address.namespace), wanted.queues, say))
+        ended = flow_result(service, address.namespace, wanted.id, run, lambda _: say(Away()))
+        say(Ended(result=loop.call(ended, wait_s=None)))
 
 
-async def _look(pollers: Callable[[list[str]], Awaitable[list["Poller"]]], queues: tuple[str, ...]) -> None:
+async def _look(
+    pollers: Callable[[list[str]], Awaitable[list["Poller"]]],
+    queues: tuple[str, ...],
+    say: Callable[[Message], None],
+) -> None:
     """Say from time to time which queues are served."""
     await asyncio.sleep(_LOOK_AFTER_S)
     while True:
         with suppress(StoreFailed):
             asking = await pollers(list(queues))
             since = datetime.now(UTC) - _ASKS
-            _say(Served(queues=tuple(sorted({each.queue for each in asking if each.seen > since}))))
+            say(Served(queues=tuple(sorted({each.queue for each in asking if each.seen > since}))))
         await asyncio.sleep(_LOOK_S)
 
 
@@ -70,10 +82,10 @@ def _end_with_parent() -> None:
     os._exit(0)
 
 
-def _say(message: Message) -> None:
+def _say(descriptor: int, message: Message) -> None:
     # The parent may be gone.
     with suppress(BrokenPipeError):
-        os.write(1, msgspec.json.encode(message) + b"\n")
+        os.write(descriptor, msgspec.json.encode(message) + b"\n")
 
 
 if __name__ == "__main__":

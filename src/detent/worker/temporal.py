@@ -93,7 +93,7 @@ async def connect(address: Address, identity: str = "") -> ServiceClient:
 def _reason(error: BaseException) -> str:
     """The innermost message of an error of the library, which shows the structures around it too."""
     text = str(error) or "no answer"
-    return next(iter(re.findall(r'message: "([^"]+)"', text)[-1:]), text)
+    return next(iter(re.findall(r'(?:message|error): "([^"]+)"', text)[-1:]), text)
 
 
 def refusal(error: RPCError) -> StoreFailed:
