@@ -1,6 +1,7 @@
 """`detent run` as a command: what it refuses, and then nothing has begun; what it says; how it ends."""
 
 import os
+import subprocess
 
 import msgspec
 import pytest
@@ -194,6 +195,18 @@ def test_a_run_on_workers_without_a_shared_place_is_refused_before_a_session_is_
 
     assert message == "no place is set that all machines reach"
     assert ready("sessions", "--json").ok().json()["sessions"] == []
+
+
+def test_a_run_on_workers_that_cannot_be_given_to_them_says_that_its_session_is_there(ready, tmp_path):
+    remote = tmp_path / "remote.git"
+    subprocess.run(["git", "init", "-q", "--bare", str(remote)], check=True)
+    settings = ready.directory / "detent.toml"
+    settings.write_text(f'{settings.read_text()}\n[files]\nremote = "{remote}"\n')
+
+    ran = ready("run", "Do it", "--on", "temporal://127.0.0.1:1")
+
+    assert ran.code == 1
+    assert "WFS-do-it is active, and no worker has it; detent run --on URL continues it" in ran.err
 
 
 def test_an_agent_does_not_start_a_run(ready):

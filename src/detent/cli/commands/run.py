@@ -317,7 +317,11 @@ def _run_on(
         for event in commit.events:
             write_text(f"{commit.at.astimezone():%H:%M:%S}  {describe(event)}")
 
+    is_running = False
+
     def started() -> None:
+        nonlocal is_running
+        is_running = True
         if not request.json:
             write_text(f"{handle.id} runs on {flow.address}; Ctrl-C leaves it running, detent pause stops it")
 
@@ -327,11 +331,16 @@ def _run_on(
         else:
             print_error(text)
 
+    idle = f"{handle.id} is active, and no worker has it; detent run --on URL continues it"
     try:
         return run_on(project, handle, flow, wait=waits, tell=tell, started=started, note=note)
     except KeyboardInterrupt:
-        print_error("the run continues on the workers; detent pause stops it")
+        print_error("the run continues on the workers; detent pause stops it" if is_running else idle)
         return End.PAUSED
+    except DetentError:
+        if not is_running:
+            note(idle)
+        raise
 
 
 def _outbox(project: "Project", handle: "SessionHandle") -> "Outbox | None":
