@@ -49,13 +49,11 @@ def test_a_log_that_a_library_writes_is_no_message():
     assert (ran.stdout, ran.stderr) == ('{"type":"Away"}\n', "a log")
 
 
-class _Lost:
-    """A flow whose workflow Temporal has lost."""
-
-    address = NOWHERE
+class _Lost(FlowProcess):
+    """A flow whose workflow Temporal has lost; without a process."""
 
     def __init__(self):
-        self.result, self.news = Future(), SimpleQueue()
+        self.address, self.result, self.news = NOWHERE, Future(), SimpleQueue()
         self.result.set_exception(Conflict("Temporal does not know the workflow any more"))
 
     def start(self, wanted):
