@@ -119,6 +119,16 @@ def _command(pid: int) -> str:
         return ""
 
 
+def test_a_run_says_that_its_first_phase_waits_for_a_label(tmp_path):
+    with cluster(tmp_path, seconds=0.2, phases='"a"', labels='labels = {a = ["gpu"]}') as world:
+        world.machine("plain")
+        world.start_session()
+        running = world.run()
+        wait_until(lambda: "a waits for a worker with --labels gpu" in world.log, "nothing is said of labels")
+        world.machine("special", "gpu")
+        assert running.wait(60) == 0
+
+
 def test_a_run_says_that_it_waits_for_a_worker_with_a_label(tmp_path):
     phases, labels = '"a", {key = "b", needs = ["a"]}', 'labels = {b = ["gpu"]}'
     with cluster(tmp_path, seconds=0.2, phases=phases, labels=labels) as world:

@@ -6,8 +6,9 @@ import sys
 import pytest
 
 from detent.config.settings import parse_settings
-from detent.worker.queues import job_queue, label_sets, phase_labels
+from detent.worker.queues import job_queue, label_sets, needed_labels, phase_labels
 from tests.support.project import build_project
+from tests.support.values import row
 
 HEAVY = ("temporalio", "psycopg", "fsspec", "google.protobuf")
 
@@ -40,6 +41,18 @@ LABELS = parse_settings('[run.labels]\ntrain = ["gpu", "linux"]\nreviewer = ["li
 )
 def test_a_worker_takes_the_work_whose_labels_it_has(own, expected):
     assert label_sets(LABELS, own) == expected
+
+
+def test_a_phase_waits_for_its_labels_until_an_agent_works_on_it(project):
+    settings = parse_settings('[run.labels]\na = ["gpu"]\nb = ["fpga"]\n', "t")
+    handle = project.start(row("a", "b"), "work")
+    begun = handle.state
+    handle.fail("the machine is gone")
+    failed = handle.state
+    handle.redo("a", agent="sh", launch="run-f-1-1-1/sh")
+    at_work = handle.state
+
+    assert [needed_labels(settings, state) for state in (begun, failed, at_work)] == [{"a": ("gpu",)}] * 2 + [{}]
 
 
 def test_labels_of_a_phase_come_before_those_of_its_role():

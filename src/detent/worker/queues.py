@@ -4,6 +4,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from detent.config.settings import Settings
+from detent.core.session.status import Status
+from detent.run.policy import runnable
 
 if TYPE_CHECKING:
     from detent.core.session.session import Session
@@ -27,8 +29,16 @@ def phase_labels(settings: Settings, phase: str, role: str) -> tuple[str, ...]:
 
 
 def needed_labels(settings: Settings, session: "Session") -> dict[str, tuple[str, ...]]:
-    """The labels that the phases which can begin now need, by phase."""
-    labels = {key: phase_labels(settings, key, session.workflow.by_key[key].agent) for key in session.ready}
+    """The labels that the phases need which the run would begin now, by phase.
+
+    A session begins its first phase itself: such an attempt waits for a worker until an agent is launched for it.
+    """
+    waiting = (phase.phase for phase in runnable(session, busy={}, held=()))
+    labels = {
+        key: phase_labels(settings, key, session.workflow.by_key[key].agent)
+        for key in waiting
+        if session.phases[key].status is not Status.IN_PROGRESS or not session.phases[key].delegations
+    }
     return {key: needed for key, needed in labels.items() if needed}
 
 
