@@ -64,6 +64,7 @@ def test_a_temporal_that_lost_its_database_goes_on_from_the_journal(tmp_path):
         session = world.start_session()
         first = world.run()
         wait_until(lambda: machines[0].works_on() | machines[1].works_on(), "nothing is done")
+        wait_until(lambda: "launched sh for" in world.log, "the log shows no commit while the run goes on")
         world.temporal.lose_database()
         wait_until(lambda: "does not answer" in world.log, "the person is not told")
         world.temporal.start()

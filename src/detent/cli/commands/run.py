@@ -316,6 +316,8 @@ def _run_on(
             return
         for event in commit.events:
             write_text(f"{commit.at.astimezone():%H:%M:%S}  {describe(event)}")
+        # The log of a CI job is a pipe, and is read while the run goes on.
+        sys.stdout.flush()
 
     is_running = False
 
@@ -324,6 +326,7 @@ def _run_on(
         is_running = True
         if not request.json:
             write_text(f"{handle.id} runs on {flow.address}; Ctrl-C leaves it running, detent pause stops it")
+            sys.stdout.flush()
 
     def note(text: str) -> None:
         if request.json:
@@ -331,7 +334,7 @@ def _run_on(
         else:
             print_error(text)
 
-    idle = f"{handle.id} is active, and no worker has it; detent run --on URL continues it"
+    idle = f"{handle.id} is active; detent run --on URL continues it"
     try:
         return run_on(project, handle, flow, wait=waits, tell=tell, started=started, note=note)
     except KeyboardInterrupt:
