@@ -115,9 +115,9 @@ async def check_namespace(service: ServiceClient, namespace: str) -> None:
 
 
 async def answers(service: ServiceClient) -> bool:
-    """Whether the scheduler answers."""
+    """Whether the scheduler answers. A connection that it closed is made again first."""
     try:
-        await service.check_health(timeout=timedelta(seconds=CALL_S))
+        await service.check_health(retry=True, timeout=timedelta(seconds=CALL_S))
     except RPCError:
         return False
     return True
