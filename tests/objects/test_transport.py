@@ -146,6 +146,14 @@ def test_a_remote_that_cannot_be_reached_is_named(tmp_path):
         send(place, "WFS-a/1", FILES)
 
 
+def test_an_error_of_a_remote_holds_no_secret_of_its_url(tmp_path):
+    place = GitTransport(str(tmp_path / "own"), "https://ada:hunter2-secret@127.0.0.1:1/x.git", top=str(tmp_path))
+
+    with pytest.raises(StoreFailed, match=r"127\.0\.0\.1:1/x\.git") as failure:
+        send(place, "WFS-a/1", FILES)
+    assert "hunter2" not in failure.value.message
+
+
 def test_an_error_of_the_library_of_a_place_is_no_defect_of_detent(tmp_path, monkeypatch):
     class BotoCoreError(Exception):
         """As botocore has it: no OSError."""

@@ -15,6 +15,7 @@ def test_commands_on_files_load_nothing_of_a_database(tmp_path, nobody):
 
 
 def test_the_address_for_people_has_no_password_and_no_parameters():
+    assert described("nonsense") == "nonsense"
     assert described("postgresql://ada:hunter2@db:5433/detent?sslpassword=x") == "postgresql://ada@db:5433/detent"
 
 

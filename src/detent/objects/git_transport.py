@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import NamedTuple
 
 from detent import process
+from detent.core.redact import redact
 from detent.errors import Corrupt, Refused, StoreFailed
 from detent.process.git import environment, last_lines
 from detent.store import disk
@@ -198,7 +199,7 @@ class GitTransport:
             if ran.exit_code != 0:
                 text = last_lines(ran)
                 raise StoreFailed(
-                    f"the files could not travel to or from {self._remote}: {text}",
+                    redact(f"the files could not travel to or from {self._remote}: {text}"),
                     way_out=f"let the remote take {REFS}/…, or name another place below [files] in detent.toml"
                     if "rejected" in text
                     else "reach the remote, and repeat the command",

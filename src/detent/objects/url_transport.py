@@ -9,6 +9,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
+from detent.core.redact import redact
 from detent.errors import Corrupt, Refused, StoreFailed
 from detent.extras import install_command
 from detent.objects.transport import decode_manifest
@@ -113,7 +114,7 @@ class UrlTransport:
         try:
             yield
         except _errors() as error:
-            raise StoreFailed(f"the files could not travel to or from {url or self._url}: {error}") from error
+            raise StoreFailed(redact(f"the files could not travel to or from {url or self._url}: {error}")) from error
 
 
 def _errors() -> tuple[type[Exception], ...]:

@@ -38,4 +38,5 @@ def described(url: str) -> str:
     parts = urlsplit(url)
     host = parts.netloc.rpartition("@")[2]
     user = parts.netloc.rpartition("@")[0].partition(":")[0]
-    return f"{parts.scheme}://{f'{user}@' if user else ''}{host}{parts.path}"
+    scheme = f"{parts.scheme}://" if parts.scheme else ""
+    return f"{scheme}{f'{user}@' if user else ''}{host}{parts.path}"
