@@ -251,7 +251,11 @@ def _before_tool(
         return dialect.tell(payload["hook_event_name"], notice)
     from detent.hooks.seen import write_told
 
-    write_told(root + "/.workflow", text_of(payload.get("session_id")), notice)
+    try:
+        write_told(root + "/.workflow", text_of(payload.get("session_id")), notice)
+    except OSError as error:
+        # The answer about the call does not depend on words that cannot be kept.
+        _noted_failure(payload, error)
     return reply
 
 
@@ -480,12 +484,7 @@ def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
 
 def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:
     """Record the crash; deny the call with a reason if it may be guarded, and allow every other call."""
-    try:
-        from detent.hooks.notes import note_failure
-
-        note_failure(payload, error)
-    except Exception:  # noqa: BLE001, S110 - the answer does not depend on the record
-        pass
+    _noted_failure(payload, error)
     try:
         if dialect is None:
             from detent.clients import registry
@@ -500,6 +499,15 @@ def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "Bas
     except Exception:  # noqa: BLE001, S110 - no fallback is left, and the exit code must stay 0
         pass
     return ""
+
+
+def _noted_failure(payload: "Any", error: "BaseException") -> None:
+    try:
+        from detent.hooks.notes import note_failure
+
+        note_failure(payload, error)
+    except Exception:  # noqa: BLE001, S110 - the answer does not depend on the record
+        pass
 
 
 def _may_be_guarded(call: "Call") -> bool:
