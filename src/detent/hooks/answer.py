@@ -420,10 +420,10 @@ def _noted(
     if not folder or b"DETENT_SESSION" in posix.environ:
         return False
     from detent.clients.dialect import text_of
-    from detent.hooks.seen import behind_the_client, note_run, write_told
+    from detent.hooks.seen import behind_the_client, note_run, typed_in, write_told
 
     try:
-        note_run(folder, client or "agent", dialect, payload, call["command"])
+        note_run(folder, client or "agent", dialect, payload, typed_in(base_directory(root, state), call))
     except OSError:
         return False
 
