@@ -60,7 +60,7 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         if not isinstance(payload, dict):
             return ""
         dialect = load_dialect(client, arguments)
-        payload = dialect.read(payload)
+        payload = _in_own_project(dialect, dialect.read(payload))
         if not _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
             return answer(client, dialect, payload, explain, is_alone=data is None)
         # Both hooks judge a call: a forged note must not switch the guard off. All else is left to the other one.
@@ -69,6 +69,26 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
         return _crashed(client, dialect, payload, error)
+
+
+def _in_own_project(dialect: "Dialect", payload: "Any") -> "Any":
+    """The payload in the client's project, if the agent has gone out of it to a directory that holds it to nothing.
+
+    Clients tell the directory to which an agent has gone as that of the conversation. If both directories are in a
+    project, the one with an active session counts, and the client's own before any other.
+    """
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import has_marker, project_roots, states
+
+    own, cwd = dialect.own_project(), text_of(payload.get("cwd")) or posix.getcwd()
+    if not own or f"{cwd}/".startswith(f"{own}/"):
+        return payload
+    roots, others = project_roots(own), project_roots(cwd)
+    if not roots or roots[0] in others:
+        return payload
+    if others and not any(has_marker(state) for root in roots for state in states(root)):
+        return payload
+    return {**payload, "cwd": own, "call_cwd": cwd}
 
 
 def _is_answered_elsewhere(client: str, dialect: "Dialect", payload: "Any", *, by_plugin: bool) -> bool:
@@ -130,7 +150,12 @@ def answer(
     kind = dialect.event(payload)
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
-        outer = tuple(each for each in roots if each != root)
+        gone_to = text_of(payload.get("call_cwd"))
+        around = (
+            *roots,
+            *(each for place in (gone_to, dialect.own_project()) if place for each in project_roots(place)),
+        )
+        outer = tuple(each for each in dict.fromkeys(around) if each != root)
         if explain or only_judges:
             return _judgement(dialect, payload, root, state, outer, explain)
         return _before_tool(client, dialect, payload, root, state, outer) or _told(dialect, payload, root)
@@ -181,7 +206,8 @@ def _without_record(dialect: "Dialect", payload: "Any") -> str:
     kind = dialect.event(payload)
     if kind not in ("session_start", "prompt", "pre_tool", "post_tool"):
         return ""
-    text = lost_record(text_of(payload.get("cwd")) or posix.getcwd())
+    places = (text_of(payload.get("cwd")) or posix.getcwd(), dialect.own_project())
+    text = next((message for place in places if place and (message := lost_record(place))), "")
     if not text or kind != "pre_tool":
         return dialect.tell(payload["hook_event_name"], text) if text else ""
     return dialect.deny(text) if dialect.call(payload)["kind"] in ("delegate", "skill") else ""
