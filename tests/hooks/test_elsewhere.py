@@ -1,5 +1,6 @@
-"""Claude Code lets an agent go to directories beside its project: the project of the conversation holds it there."""
+"""Claude Code lets an agent go below its project and beside it: the project of the conversation holds it there."""
 
+import os
 import shutil
 
 import pytest
@@ -18,14 +19,20 @@ def place(tmp_path):
     return made
 
 
-@pytest.fixture(params=["no project", "a project", "a project with a session"])
-def elsewhere(request, tmp_path):
+@pytest.fixture(params=["no project", "a project", "a project with a session", "a project that the agent made"])
+def elsewhere(request, place, tmp_path):
     directory = tmp_path / "elsewhere"
+    if request.param == "a project that the agent made":
+        directory = place.root / "below"
+        directory.mkdir()
+        place.detent("-C", "below", "init", CLAUDECODE="1")
+        place.detent("-C", "below", "start", "feature", "Something else", CLAUDECODE="1")
+        return directory
     if request.param == "no project":
         directory.mkdir()
         return directory
     other = Place(directory, settings=SETTINGS)
-    if request.param == "a project with a session":
+    if "session" in request.param:
         other.detent("start", "row", "Something else")
     return directory
 
@@ -39,7 +46,8 @@ def test_the_files_of_the_project_are_guarded(place, elsewhere, name):
     file = place.root / name
 
     assert before(place, elsewhere, "Bash", command=f"echo x > {file}").denied is not None
-    assert before(place, elsewhere, "Bash", command=f"echo x > ../project/{name}").denied is not None
+    assert before(place, elsewhere, "Bash", command=f"cd .. && echo x > {file}").denied is not None
+    assert before(place, elsewhere, "Bash", command=f"echo x > {os.path.relpath(file, elsewhere)}").denied is not None
     assert before(place, elsewhere, "Bash", command=f"cd {place.root} && rm {name}").denied is not None
     assert before(place, elsewhere, "Bash", command="echo x > notes.txt").text == ""
 

@@ -72,21 +72,18 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
 
 
 def _in_own_project(dialect: "Dialect", payload: "Any") -> "Any":
-    """The payload in the client's project, if the agent has gone out of it to a directory that holds it to nothing.
+    """The payload in the client's project, if the agent has gone to a directory in another project or in none.
 
-    Clients tell the directory to which an agent has gone as that of the conversation. If both directories are in a
-    project, the one with an active session counts, and the client's own before any other.
+    Clients tell the directory to which an agent has gone as that of the conversation, and there an agent can make a
+    project of its own. Another project counts only while no session is active in the client's.
     """
     from detent.clients.dialect import text_of
     from detent.hooks.files import has_marker, project_roots, states
 
     own, cwd = dialect.own_project(), text_of(payload.get("cwd")) or posix.getcwd()
-    if not own or f"{cwd}/".startswith(f"{own}/"):
-        return payload
-    roots, others = project_roots(own), project_roots(cwd)
-    if not roots or roots[0] in others:
-        return payload
-    if others and not any(has_marker(state) for root in roots for state in states(root)):
+    roots = project_roots(own) if own and cwd != own else []
+    others = project_roots(cwd) if roots else []
+    if not roots or (others and (others[0] == roots[0] or not any(map(has_marker, states(roots[0]))))):
         return payload
     return {**payload, "cwd": own, "call_cwd": cwd}
 
