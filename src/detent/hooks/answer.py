@@ -63,8 +63,11 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         payload = _in_own_project(dialect, dialect.read(payload))
         if not _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
             return answer(client, dialect, payload, explain, is_alone=data is None)
-        # Both hooks judge a call: a forged note must not switch the guard off. All else is left to the other one.
-        return answer(client, dialect, payload, only_judges=True) if dialect.event(payload) == "pre_tool" else ""
+        # A forged note must not switch the guard off, nor hide a change for longer than a turn: both hooks judge calls,
+        # and both look when a turn ends. What one of them has told the other does not tell. All else is left to one.
+        if dialect.event(payload) == "pre_tool":
+            return answer(client, dialect, payload, only_judges=True)
+        return _looked(client, dialect, payload) if dialect.event(payload) == "stop" else ""
     except NeedsRunner:
         return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
@@ -362,6 +365,15 @@ def _look(client: str, dialect: "Dialect", payload: "Any", root: str) -> str:
             package = state.rpartition("/")[2] if packages else None
             return looked(client or "agent", dialect, payload, root, package)
     return _settings_notice(root)
+
+
+def _looked(client: str, dialect: "Dialect", payload: "Any") -> str:
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import project_root, project_roots
+
+    root = project_root(project_roots(text_of(payload.get("cwd")) or posix.getcwd()))
+    text = _look(client, dialect, payload, root) if root is not None else ""
+    return dialect.tell(payload["hook_event_name"], text) if text else ""
 
 
 def _blocked(root: str) -> str:
