@@ -39,7 +39,7 @@ It needs Detent itself, which it does not download: install it with `pipx instal
 run `detent init` once in a terminal of your own. That records which program the plugin starts.{approval}
 
 If Detent is missing, the plugin says so, and your work goes on unguarded. In a project that `detent init --agent` has
-set up, the project's own hooks answer, and those of the plugin only judge calls.
+set up, the project's own hooks answer. Those of the plugin only judge calls, and look for changes when a turn ends.
 
 This directory is generated from the Detent repository; do not edit it.
 """

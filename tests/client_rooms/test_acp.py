@@ -391,8 +391,19 @@ def test_wrong_settings_are_refused_before_a_run(wrong):
         make_agent(AgentSettings(adapter="acp", **{"command": "gemini --acp", **wrong}))
 
 
-def test_a_program_that_does_not_speak_the_protocol_has_failed(tmp_path):
-    [event] = work(make_agent(AgentSettings(adapter="acp", command="echo hello")), turn(tmp_path))
+@pytest.mark.parametrize("command", ["echo hello", "true", "cat"])
+def test_a_program_that_does_not_speak_the_protocol_is_not_tried_again(tmp_path, command):
+    [event] = work(make_agent(AgentSettings(adapter="acp", command=command)), turn(tmp_path))
 
     assert isinstance(event, Failed)
-    assert json.dumps(event.reason)
+    assert event.failure is Failure.REFUSED
+    assert "does not speak ACP" in event.reason
+    assert "correct command under [agents] in detent.toml" in event.reason
+
+
+def test_an_agent_that_crashes_at_its_start_is_tried_again(tmp_path):
+    [event] = work(make_agent(AgentSettings(adapter="acp", command="ls /nowhere")), turn(tmp_path))
+
+    assert isinstance(event, Failed)
+    assert event.failure is Failure.ERROR
+    assert "ended with exit code 2: ls: " in event.reason

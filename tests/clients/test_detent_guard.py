@@ -2,8 +2,6 @@
 
 import shlex
 
-import pytest
-
 from detent.core.guard.rules import WAY_ROUND
 from tests.clients import claude_code, codex
 from tests.clients.scripts import Call, do, say
@@ -46,23 +44,29 @@ def test_detents_own_files_and_its_hooks_can_be_read_but_not_written(stage):
 
 
 def test_the_directory_of_a_call_hides_nothing(stage):
-    """Codex and Gemini CLI let the model choose the directory of a command."""
-    if stage.kind is claude_code:
-        pytest.skip("its commands have no directory of their own")
+    """Codex and Gemini CLI let the model choose the directory of a command. In Claude Code the model goes there."""
     set_up(stage, "plan-implement-review", "Add login", toml="gates = 'strict'\n")
     path = stage.project / settings_path(stage)
     files = [stage.project / "detent.toml", path]
     before = [file.read_bytes() for file in files]
-    if stage.kind is codex:
+    options = {}
+    if stage.kind is claude_code:
+        options = {"extra_args": ("--add-dir", "/tmp")}
+        calls = [stage.kind.shell(f"echo >> {file}") for file in files]
+    elif stage.kind is codex:
         calls = [Call("exec_command", {"cmd": f"echo >> {file}", "workdir": "/tmp"}) for file in files]
     else:
         fields = {"description": "scripted", "dir_path": path.parent.name}
         commands = ["echo >> ../detent.toml", f"echo >> {path.name}"]
         calls = [Call("run_shell_command", {"command": command, **fields}) for command in commands]
 
-    play(stage, "[[S:main]] go", {"main": [*map(do, calls), say("held back")]})
+    first = [do(stage.kind.shell("cd /tmp")), do(stage.kind.shell("pwd"))] if stage.kind is claude_code else []
 
-    assert all(WAY_ROUND in result.text for result in results(stage))
+    play(stage, "[[S:main]] go", {"main": [*first, *map(do, calls), say("held back")]}, **options)
+
+    told = results(stage)
+    assert [result.text.strip() for result in told[1 : len(first)]] == ["/tmp"] * bool(first)
+    assert all(WAY_ROUND in result.text for result in told[len(first) :])
     assert [file.read_bytes() for file in files] == before
 
 

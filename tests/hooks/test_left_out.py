@@ -116,10 +116,23 @@ def edit_settings(place):
         file.write("# changed\n")
 
 
+def remove_marker_and_state(place):
+    """Nothing at the top of the state directory tells of the session any more."""
+    remove_marker(place)
+    (place.root / ".workflow/state.json").unlink()
+
+
+def end_in_the_state(place):
+    remove_marker(place)
+    place.disk.edit(place.disk.state() | {"active_workflow": None})
+
+
 CHANGES = [
     (edit_state, "kept as state.json.rejected-1"),
     (cut_journal, "journal"),
     (remove_marker, f"the marker .active-{SESSION} was removed"),
+    (remove_marker_and_state, f"the marker .active-{SESSION} was removed"),
+    (end_in_the_state, f"the marker .active-{SESSION} was removed"),
     (edit_settings, "detent.toml changed during the session"),
 ]
 
@@ -165,6 +178,42 @@ def test_a_directory_that_an_agent_made_hides_nothing(place, change, word):
     assert place.behind() == (False, "")
 
     assert word in json.loads(place.ahead("c-2"))["hookSpecificOutput"]["additionalContext"]
+
+
+@pytest.mark.parametrize("change", [remove_marker_and_state, end_in_the_state])
+@pytest.mark.parametrize("has_note", [True, False])
+def test_a_session_that_a_program_hid_is_not_over(place, change, has_note):
+    change(place)
+    if not has_note:
+        (place.root / ".workflow/.settings").unlink()
+
+    assert place.delegate("code-reviewer", "phase id: 08-code-review").denied is not None
+    assert "was removed" in place.hook("Stop").told
+
+    place.detent("doctor", "--fix")
+    assert place.hook("Stop").text == ""
+    place.detent("resume", SESSION)
+    # An edited document is set aside by the next event.
+    place.hook("Stop")
+    assert "the current phase is" in str(place.delegate("code-reviewer", "phase id: 08-code-review").denied)
+
+
+def test_a_session_that_is_paused_hides_nothing(place):
+    place.ahead("c-1")
+    place.detent("pause")
+
+    assert place.behind("c-1") == (False, "")
+    assert place.ahead("c-2") == ""
+    assert place.delegate("code-reviewer", "phase id: 08-code-review").text == ""
+
+
+def test_words_that_cannot_be_kept_allow_nothing(place):
+    """An agent that wrote a file in their place must not make the hook fail."""
+    place.ahead("c-1")
+    (place.root / ".workflow/.told").write_text("")
+    edit_settings(place)
+
+    assert "is a person's decision" in place.ahead("c-2", "detent approve 06-implementation -m fine")
 
 
 def test_settings_that_change_in_a_turn_that_never_ends_are_told_in_the_next_conversation(place):
@@ -305,6 +354,19 @@ def test_words_wait_for_a_prompt_and_not_longer_than_their_conversation(gated):
 # Where it is never left out
 
 
+@pytest.mark.parametrize("made", ["file", "link to a file"])
+def test_where_no_call_can_be_noted_every_hook_runs(gated, made):
+    (gated.root / "file").write_text("")
+    if made == "file":
+        gated.expected.write_text("")
+    else:
+        gated.expected.symlink_to(gated.root / "file")
+    gated.ahead(command="pytest")
+
+    assert gated.behind(command="pytest")[0]
+    assert gated.receipts() == ["passed"]
+
+
 def test_in_a_sandbox_every_hook_runs(place):
     """There the state is read-only, so that no call can be noted; the directory may be of a conversation outside."""
     place.ahead()
@@ -315,6 +377,7 @@ def test_in_a_sandbox_every_hook_runs(place):
 
 
 def test_a_call_in_another_project_expects_its_hook(place, tmp_path):
+    place.detent("pause")
     other = Place(tmp_path / "other", settings=GATED)
     other.detent("start", "row", "Something else")
     place.ahead("c-1")

@@ -113,6 +113,38 @@ def test_a_command_that_only_names_a_runner_is_no_run(tmp_path, client, command)
     assert receipts(place) == []
 
 
+def _claude_gone(place, gone):
+    payload = {"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": {"stdout": GREEN}}
+    return place.hook("PostToolUse", cwd=str(place.root / gone), **payload)
+
+
+def _codex_gone(place, gone):
+    inputs = {"tool_name": "Bash", "tool_input": {"command": "pytest"}, "tool_response": GREEN}
+    return place.hook("PostToolUse", client="codex", cwd=str(place.root / gone), **inputs)
+
+
+def _gemini_gone(place, gone):
+    inputs = {"command": "pytest", "dir_path": gone}
+    response = {"llmContent": f"Output: {GREEN}"}
+    return place.hook(
+        "AfterTool", client="gemini", tool_name="run_shell_command", tool_input=inputs, tool_response=response
+    )
+
+
+@pytest.mark.parametrize("client", [_claude_gone, _codex_gone, _gemini_gone])
+@pytest.mark.parametrize("bound", [False, True])
+def test_a_run_in_another_directory_is_a_part_of_the_tests(tmp_path, monkeypatch, client, bound):
+    """An agent goes there with one call, and runs with the next one the tests that it wrote there."""
+    place = make(tmp_path, gates='{ kind = "tests" }')
+    (place.root / "it's").mkdir()
+    if bound:
+        # The run is recorded before the agent goes on.
+        place.client_environment = {"DETENT_SESSION": place.session()}
+
+    assert "it runs a part of the tests" in client(place, "it's").told
+    assert "is PASS" in client(place, ".").told
+
+
 def test_a_run_by_a_sub_agent_counts(tmp_path):
     place = make(tmp_path)
 

@@ -10,6 +10,7 @@ from detent.clients.dialect import OWN_TOOLS
 from detent.clients.registry import CLIENTS, dialect
 from detent.engine.agents import forward
 from detent.hooks import answer
+from detent.hooks.plugin import HOOK_TAIL, note_own_hook
 from detent.mcp.tools import TOOLS
 from tests.support.hooked_project import Place
 
@@ -72,6 +73,30 @@ def test_a_note_that_an_agent_forged_does_not_switch_the_guard_off(place):
     assert "deny" in asked(place, "PreToolUse", plugin=True, **WRITE)
     delegation = {"subagent_type": "code-reviewer", "prompt": "phase id: 08-code-review"}
     assert "deny" in asked(place, "PreToolUse", plugin=True, tool_name="Agent", tool_input=delegation)
+
+
+def test_a_forged_note_hides_a_change_no_longer_than_a_turn(place):
+    """The agent also writes settings that look as if they had the hook."""
+    asked(place, "SessionStart", plugin=True)
+    place.write(".claude/settings.json", json.dumps({"env": {"A": HOOK_TAIL.decode()}}))
+    note_own_hook("claude-code", {"cwd": str(place.root), "session_id": TALK})
+    change_settings(place)
+    assert asked(place, "PostToolUse", plugin=True, **SEES) == ""
+
+    said = asked(place, "Stop", plugin=True)
+    assert "detent.toml, .claude/settings.json changed during the session" in said
+    place.disk.edit(place.disk.state() | {"active_workflow": None})
+    assert "kept as state.json.rejected-1" in asked(place, "Stop", plugin=True)
+    assert asked(place, "Stop", plugin=True) == ""
+
+
+def test_a_change_is_told_by_one_of_the_hooks_when_a_turn_ends(place):
+    install(place)
+    asked(place, "SessionStart", plugin=False)
+    for first in (True, False):
+        change_settings(place)
+        assert "detent.toml changed" in asked(place, "Stop", plugin=first)
+        assert asked(place, "Stop", plugin=not first) == ""
 
 
 def test_beside_the_hook_of_the_project_a_plugin_only_judges(place):

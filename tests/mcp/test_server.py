@@ -123,6 +123,8 @@ def test_bad_input_is_answered_with_its_reason_and_the_server_lives_on(place):
             "resources/read": ({"uri": "detent://secrets"}, -32002, "no resource"),
             "prompts/get": ({"name": "x"}, -32602, "go_on"),
         }
+        nameless = client.ask("tools/call", {})["error"]["message"]
+        assert "params.name is the name of a tool; these are: status, why" in nameless
         for method, (params, code, reason) in cases.items():
             error = client.ask(method, params)["error"]
             assert (error["code"], reason in error["message"]) == (code, True), error
@@ -276,6 +278,7 @@ def test_tasks_questions_and_checkpoints(place):
             'detent finish build -m "SUMMARY" --artifact PATH',
             {"tool": "finish", "arguments": {"phase": "build", "summary": "SUMMARY"}},
         ),
+        ("detent graph", {"tool": "status", "arguments": {}}),
         ("detent gate run lint --phase a", {"tool": "gate_run", "arguments": {"gate": "lint", "phase": "a"}}),
         (
             'detent task done IMPL-1 -m "SUMMARY" --met "HOW" --met "HOW"',

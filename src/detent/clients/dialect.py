@@ -4,6 +4,7 @@ The class holds the form that most clients share; a subclass changes the tables 
 The hook process imports a dialect for every tool call, so this module and every `dialect.py` import builtins only.
 """
 
+import posix
 from _json import encode_basestring_ascii as quote
 
 TYPE_CHECKING = False
@@ -85,6 +86,11 @@ class Dialect:
         The project is found by `cwd`, which an agent must not choose. The directory of a call is in `call_cwd`.
         """
         return payload
+
+    def own_project(self) -> str:
+        """The directory in which the client was started; empty where it does not tell."""
+        place = posix.environ.get(self.PROJECT_VARIABLE.encode(), b"").decode("utf-8", "surrogateescape").rstrip("/")
+        return place if place.startswith("/") else ""
 
     def event(self, payload: "Any") -> str:
         return (

@@ -28,6 +28,8 @@ class Client:
     task_list = ""
     #: The program on PATH. Whatever it starts is an agent's.
     program = ""
+    #: Verbs of that program that change its hooks, plugins or servers; an agent must not use them.
+    managing: "tuple[str, ...]" = ()
     #: Variables that the client sets in the shells of its agents.
     marks: "tuple[str, ...]" = ()
     #: Files that hold its hooks and switches; an agent must not write them.
@@ -122,6 +124,7 @@ def guarded_files() -> "dict[str, tuple[str, ...]]":
         "config": tuple(path for client in CLIENTS.values() for path in client.settings),
         "document": tuple(path for client in CLIENTS.values() for path in client.documents),
         "account": tuple(path for client in CLIENTS.values() for path in _in_account(client)),
+        "verbs": tuple(f"{client.program} {verb}" for client in CLIENTS.values() for verb in client.managing),
     }
 
 
@@ -173,6 +176,7 @@ register(
         installation="detent.clients.claude_code.installation",
         task_list="detent.clients.claude_code.task_list",
         program="claude",
+        managing=("plugin", "plugins", "mcp"),
         marks=("CLAUDECODE",),
         settings=(".claude/settings.json", ".claude/settings.local.json", ".mcp.json"),
         home="~/.claude",
@@ -198,6 +202,7 @@ register(
         dialect="detent.clients.codex.dialect",
         installation="detent.clients.codex.installation",
         program="codex",
+        managing=("plugin", "mcp", "features"),
         marks=("CODEX_THREAD_ID", "CODEX_SESSION_ID", "CODEX_TOOL_CALL_ID", "CODEX_CI", "CODEX_SANDBOX"),
         settings=(".codex/hooks.json", ".codex/config.toml"),
         home="~/.codex",
@@ -220,6 +225,7 @@ register(
         dialect="detent.clients.gemini.dialect",
         installation="detent.clients.gemini.installation",
         program="gemini",
+        managing=("extensions", "extension", "mcp", "hooks"),
         marks=("GEMINI_CLI",),
         settings=(".gemini/settings.json",),
         home="~/.gemini",

@@ -60,15 +60,35 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         if not isinstance(payload, dict):
             return ""
         dialect = load_dialect(client, arguments)
-        payload = dialect.read(payload)
+        payload = _in_own_project(dialect, dialect.read(payload))
         if not _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
             return answer(client, dialect, payload, explain, is_alone=data is None)
-        # Both hooks judge a call: a forged note must not switch the guard off. All else is left to the other one.
-        return answer(client, dialect, payload, only_judges=True) if dialect.event(payload) == "pre_tool" else ""
+        # A forged note must not switch the guard off, nor hide a change for longer than a turn: both hooks judge calls,
+        # and both look when a turn ends. What one of them has told the other does not tell. All else is left to one.
+        if dialect.event(payload) == "pre_tool":
+            return answer(client, dialect, payload, only_judges=True)
+        return _looked(client, dialect, payload) if dialect.event(payload) == "stop" else ""
     except NeedsRunner:
         return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
         return _crashed(client, dialect, payload, error)
+
+
+def _in_own_project(dialect: "Dialect", payload: "Any") -> "Any":
+    """The payload in the client's project, if the agent has gone to a directory in another project or in none.
+
+    Clients tell the directory to which an agent has gone as that of the conversation, and there an agent can make a
+    project of its own. Another project counts only while no session is active in the client's.
+    """
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import has_marker, project_roots, states
+
+    own, cwd = dialect.own_project(), text_of(payload.get("cwd")) or posix.getcwd()
+    roots = project_roots(own) if own and cwd != own else []
+    others = project_roots(cwd) if roots else []
+    if not roots or (others and (others[0] == roots[0] or not any(map(has_marker, states(roots[0]))))):
+        return payload
+    return {**payload, "cwd": own, "call_cwd": cwd}
 
 
 def _is_answered_elsewhere(client: str, dialect: "Dialect", payload: "Any", *, by_plugin: bool) -> bool:
@@ -130,7 +150,12 @@ def answer(
     kind = dialect.event(payload)
     state = state_directory(root, text_of(payload.get("cwd")))
     if kind == "pre_tool":
-        outer = tuple(each for each in roots if each != root)
+        gone_to = text_of(payload.get("call_cwd"))
+        around = (
+            *roots,
+            *(each for place in (gone_to, dialect.own_project()) if place for each in project_roots(place)),
+        )
+        outer = tuple(each for each in dict.fromkeys(around) if each != root)
         if explain or only_judges:
             return _judgement(dialect, payload, root, state, outer, explain)
         return _before_tool(client, dialect, payload, root, state, outer) or _told(dialect, payload, root)
@@ -181,7 +206,8 @@ def _without_record(dialect: "Dialect", payload: "Any") -> str:
     kind = dialect.event(payload)
     if kind not in ("session_start", "prompt", "pre_tool", "post_tool"):
         return ""
-    text = lost_record(text_of(payload.get("cwd")) or posix.getcwd())
+    places = (text_of(payload.get("cwd")) or posix.getcwd(), dialect.own_project())
+    text = next((message for place in places if place and (message := lost_record(place))), "")
     if not text or kind != "pre_tool":
         return dialect.tell(payload["hook_event_name"], text) if text else ""
     return dialect.deny(text) if dialect.call(payload)["kind"] in ("delegate", "skill") else ""
@@ -251,7 +277,11 @@ def _before_tool(
         return dialect.tell(payload["hook_event_name"], notice)
     from detent.hooks.seen import write_told
 
-    write_told(root + "/.workflow", text_of(payload.get("session_id")), notice)
+    try:
+        write_told(root + "/.workflow", text_of(payload.get("session_id")), notice)
+    except OSError as error:
+        # The answer about the call does not depend on words that cannot be kept.
+        _noted_failure(payload, error)
     return reply
 
 
@@ -337,6 +367,15 @@ def _look(client: str, dialect: "Dialect", payload: "Any", root: str) -> str:
     return _settings_notice(root)
 
 
+def _looked(client: str, dialect: "Dialect", payload: "Any") -> str:
+    from detent.clients.dialect import text_of
+    from detent.hooks.files import project_root, project_roots
+
+    root = project_root(project_roots(text_of(payload.get("cwd")) or posix.getcwd()))
+    text = _look(client, dialect, payload, root) if root is not None else ""
+    return dialect.tell(payload["hook_event_name"], text) if text else ""
+
+
 def _blocked(root: str) -> str:
     """A text about a file of the state that cannot be read without the risk of waiting for ever."""
     from detent.hooks.files import blocking_file, states
@@ -416,10 +455,10 @@ def _noted(
     if not folder or b"DETENT_SESSION" in posix.environ:
         return False
     from detent.clients.dialect import text_of
-    from detent.hooks.seen import behind_the_client, note_run, write_told
+    from detent.hooks.seen import behind_the_client, note_run, typed_in, write_told
 
     try:
-        note_run(folder, client or "agent", dialect, payload, call["command"])
+        note_run(folder, client or "agent", dialect, payload, typed_in(base_directory(root, state), call))
     except OSError:
         return False
 
@@ -480,12 +519,7 @@ def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
 
 def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:
     """Record the crash; deny the call with a reason if it may be guarded, and allow every other call."""
-    try:
-        from detent.hooks.notes import note_failure
-
-        note_failure(payload, error)
-    except Exception:  # noqa: BLE001, S110 - the answer does not depend on the record
-        pass
+    _noted_failure(payload, error)
     try:
         if dialect is None:
             from detent.clients import registry
@@ -500,6 +534,15 @@ def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "Bas
     except Exception:  # noqa: BLE001, S110 - no fallback is left, and the exit code must stay 0
         pass
     return ""
+
+
+def _noted_failure(payload: "Any", error: "BaseException") -> None:
+    try:
+        from detent.hooks.notes import note_failure
+
+        note_failure(payload, error)
+    except Exception:  # noqa: BLE001, S110 - the answer does not depend on the record
+        pass
 
 
 def _may_be_guarded(call: "Call") -> bool:

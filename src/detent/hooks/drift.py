@@ -9,7 +9,7 @@ from detent.engine.project import Project
 from detent.engine.projections import history
 from detent.engine.projections.projector import MARKER
 from detent.engine.projections.publish import LEDGER, UNREADABLE, digest, edited_documents, read_ledger
-from detent.hooks.files import has_prefix
+from detent.hooks.files import has_prefix, unmarked
 from detent.store.port import PROJECT
 
 #: The problems that were reported last, and to which client session: they are not repeated after every call.
@@ -31,8 +31,9 @@ def look(project: Project) -> Drift:
     if name and not has_prefix(document, project.store.location("")):
         return Drift([f"the journal of {name} no longer holds what {STATE_DOCUMENT} was made from"], is_grave=True)
     problems = []
-    if name and active is None:
-        problems.append(f"the marker {MARKER}{name} was removed, so no session is active any more")
+    if active is None:
+        gone = [f"{MARKER}{name}"] if name else unmarked(project.store.location(""))
+        problems += [f"the marker {each} was removed, so no session is active any more" for each in gone]
     if active is not None:
         if name and active != name:
             problems.append(f"the marker {MARKER}{active} was added, and {name} was the active session")

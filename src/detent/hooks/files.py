@@ -8,6 +8,7 @@ if TYPE_CHECKING:
 
 MAX_LOG = 1_000_000
 _KIND, _REGULAR, _DIRECTORY = 0o170000, 0o100000, 0o040000
+_MARK = ".active-"
 #: What the settings looked like when hooks saw them last.
 SETTINGS_NOTE = ".settings"
 
@@ -168,13 +169,13 @@ def read_document(state: str) -> "Any":
     """The state document; None without one, False if it cannot be used.
 
     The marker says whether a session is active. A document that is missing then, or that is about another session or
-    about none, cannot be used: an edit of it must not end the session.
+    about none, cannot be used: an edit of it must not end the session. Nor must it together with the marker.
     """
     data, marked = read_file(state + "/state.json"), markers(state)
     if blocking_file(state) is not None:
         return False
     if data is None:
-        return False if marked else None
+        return False if marked or unmarked(state) else None
     try:
         document = parse(data)
     except (ValueError, RecursionError):
@@ -183,19 +184,43 @@ def read_document(state: str) -> "Any":
         return False
     flow = document.get("active_workflow")
     name = flow.get("session_id") if isinstance(flow, dict) else None
+    if not marked and name is None:
+        marked = unmarked(state)
     return False if marked and f".active-{name}" not in marked else document
 
 
 def markers(state: str) -> "list[str]":
     """The markers of active sessions, by name."""
     try:
-        return sorted(name for name in posix.listdir(state) if name.startswith(".active-WFS-"))
+        return sorted(name for name in posix.listdir(state) if name.startswith(f"{_MARK}WFS-"))
     except OSError:
         return []
 
 
+def unmarked(state: str) -> "list[str]":
+    """The markers that the last look saw, and that are gone although the sessions' own documents say "active".
+
+    Detent removes a marker after it has written these documents. Without the note of a look all sessions are looked at.
+    """
+    note = read_file(f"{state.rpartition('/.workflow')[0]}/.workflow/{SETTINGS_NOTE}")
+    if note is None:
+        try:
+            names = [f"{_MARK}{name}" for name in sorted(posix.listdir(state)) if name.startswith("WFS-")]
+        except OSError:
+            return []
+    else:
+        names = note.partition(b"\n")[0].decode("utf-8", "replace").split()
+    return [name for name in names if _is_active(f"{state}/{name.removeprefix(_MARK)}/workflow-session.json")]
+
+
+def _is_active(document: str) -> bool:
+    """Whether the document of a session says that it is the active one, without parsing it."""
+    return b'\n  "status": "active",' in (read_file(document) or b"")
+
+
 def has_marker(state: str) -> bool:
-    return bool(markers(state))
+    """Whether a session is active, or was until its marker was removed."""
+    return bool(markers(state) or unmarked(state))
 
 
 def is_running(document: "Any") -> bool:
@@ -322,7 +347,7 @@ def changed_settings(root: str, paths: "tuple[str, ...]") -> "list[str]":
     """
     from detent.store.state_home import digest
 
-    lines = [" ".join(name for state in states(root) for name in markers(state))]
+    lines = [" ".join(name for state in states(root) for name in markers(state) or unmarked(state))]
     if not lines[0]:
         return []
     for path in paths:

@@ -23,6 +23,7 @@ from detent.engine.workspace import Workspace
 from detent.errors import DetentError
 from detent.hooks import drift
 from detent.hooks.event import Event
+from detent.hooks.seen import typed_in
 from detent.hooks.stopping import stop
 from detent.render.prompt.briefing import assignment, briefing, todos
 
@@ -305,9 +306,8 @@ def _observe_tests(event: Event, call: dict[str, Any]) -> str:
         return ""
     handle = event.handle
     output, exit_code = event.dialect.shell_result(event.payload)
-    return _verdicts(
-        event, [phase for phase in event.live if handle.gates.observe(phase, call["command"], output, exit_code)]
-    )
+    command = typed_in(event.project.place.base, call)
+    return _verdicts(event, [phase for phase in event.live if handle.gates.observe(phase, command, output, exit_code)])
 
 
 def _recorded(event: Event) -> str:

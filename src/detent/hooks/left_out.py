@@ -32,8 +32,7 @@ def client_project(dialect: "Dialect") -> str:
 
     In a sandbox the state is read-only, and the runner answers.
     """
-    place = posix.environ.get(dialect.PROJECT_VARIABLE.encode(), b"").decode("utf-8", "surrogateescape").rstrip("/")
-    return place if place.startswith("/") and b"DETENT_SOCKET" not in posix.environ else ""
+    return "" if b"DETENT_SOCKET" in posix.environ else dialect.own_project()
 
 
 def is_look_due(project: str) -> bool:

@@ -9,7 +9,7 @@ import posix
 
 from detent.clients.dialect import TOLD
 from detent.core.testrun.seen import MAX_OUTPUT, SEEN
-from detent.hooks.files import read_file
+from detent.hooks.files import read_file, resolve
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,6 +20,16 @@ if TYPE_CHECKING:
 
 #: Words that wait, and tries to write them while others are told.
 _MAX_TOLD, _TRIES = 20, 100
+
+
+def typed_in(base: str, call: "dict[str, Any]") -> str:
+    """The command of a shell call as it is typed in the directory `base`. In another directory other tests run."""
+    place = resolve(call["cwd"])
+    if place == resolve(base):
+        command: str = call["command"]
+        return command
+    quoted = place.replace("'", "'\\''")
+    return f"cd '{quoted}' && {call['command']}"
 
 
 def note_run(folder: str, client: str, dialect: "Dialect", payload: "Any", command: str) -> None:

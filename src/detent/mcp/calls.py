@@ -155,6 +155,9 @@ def next_call(command: str) -> Record | None:
     match words:
         case ["detent", "why" | "status" as verb]:
             return _call(verb)
+        case ["detent", "graph"]:
+            # `status` lists the phases.
+            return _call("status")
         case ["detent", "why", phase]:
             return _call("why", phase=phase)
         case ["detent", "begin", phase]:

@@ -205,7 +205,8 @@ def _call_tool(message: Message, context: Context) -> dict[str, Any]:
     name, given = message.params.get("name"), message.params.get("arguments", {})
     tool = TOOLS.get(name) if isinstance(name, str) else None
     if tool is None:
-        raise Fault(Code.PARAMS, f"there is no tool {str(name)[:80]}; these are: {', '.join(TOOLS)}")
+        problem = f"there is no tool {name[:80]}" if isinstance(name, str) else "params.name is the name of a tool"
+        raise Fault(Code.PARAMS, f"{problem}; these are: {', '.join(TOOLS)}")
     try:
         arguments = msgspec.convert({} if given is None else given, tool.arguments)
     except msgspec.ValidationError as error:

@@ -3,6 +3,7 @@
 import pytest
 
 from detent.core.guard.rules import GuardInput, guard
+from tests.support.guarding import denial
 
 FILES = {
     "config": (".claude/settings.json",),
@@ -59,3 +60,42 @@ def test_reading_them_and_writing_beside_them_is_free(command):
 )
 def test_a_tool_that_would_write_one_is_denied(path, expected):
     assert denied(kind="write", tool="Write", paths=(path,)) is expected
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "claude plugin uninstall detent@detent",
+        "claude plugin disable detent",
+        "claude --debug plugins marketplace remove detent",
+        "claude mcp add x -- ./server",
+        "codex plugin remove detent@detent",
+        "codex features disable hooks",
+        "codex -c a=b features disable hooks",
+        "gemini extensions disable detent",
+        "/opt/bin/gemini extension uninstall detent",
+        "env A=1 claude plugin disable detent && ls",
+        "sh -c 'codex features disable hooks'",
+    ],
+)
+def test_a_clients_program_does_not_change_its_hooks_for_an_agent(command):
+    assert "let a person do it in a terminal of their own" in str(denial(command, "/p", "/p", home="/home/me"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "claude plugin list",
+        "claude plugin marketplace list",
+        "claude plugin validate --strict .",
+        "claude -p 'which plugin disables hooks'",
+        "codex features list",
+        "codex exec 'write a plugin'",
+        "gemini extensions validate .",
+        "gemini --help",
+        "npm test -- plugin disable",
+        "grep -r 'claude plugin disable' .",
+    ],
+)
+def test_looking_at_them_is_free(command):
+    assert denial(command, "/p", "/p", home="/home/me") is None

@@ -17,9 +17,15 @@ recorded_usage = recorded_tokens
 def adapter(settings: AgentSettings) -> Driven:
     words = command_words(settings)
     if not words:
-        raise Invalid('an agent with the adapter "acp" has no command', way_out='command = "gemini --acp" or another')
+        raise Invalid(
+            'an agent with the adapter "acp" has no command',
+            way_out='name it under [agents] in detent.toml: command = "gemini --acp"',
+        )
     if settings.client is not None and settings.client not in CLIENTS:
-        raise Invalid(f"there is no client {settings.client!r}; known: {', '.join(CLIENTS)}", way_out="correct client")
+        raise Invalid(
+            f"there is no client {settings.client!r}; known: {', '.join(CLIENTS)}",
+            way_out="correct client under [agents] in detent.toml",
+        )
     check_allowed(settings.allow or (), words[0])
 
     def launch(turn: Turn) -> Launch:  # noqa: ARG001 - every turn has the same command

@@ -38,6 +38,8 @@ MAX_EXPLANATIONS = 3
 MAX_DENIALS = 20
 #: The calls of a turn that are remembered, with all that the agent told of them. One that is forgotten did not ask.
 MAX_CALLS = 1_000
+#: The way out where the program is no agent.
+_CORRECT = "correct command under [agents] in detent.toml"
 _AUTH_REQUIRED, _NO_METHOD = -32000, -32601
 _HTTP = range(400, 600)
 _LEAST_COST = 0.000001
@@ -66,7 +68,7 @@ class AcpReader(TalkingReader):
         self._program = (command_words(settings) or ["the agent"])[0]
         self._guard = Guard({**settings.env, **turn.env}, turn.cwd)
         self._permissions = Permissions(settings.allow, turn.cwd, sandboxed=turn.sandbox is not None)
-        self._agent, self._version = UNKNOWN, ""
+        self._agent, self._version, self._has_answered = UNKNOWN, "", False
         self._can: dict[str, Any] = {}
         self._conversation, self._is_prompting = "", False
         self._usage, self._before = TurnUsage(Live.NONE), Tokens()
@@ -103,6 +105,7 @@ class AcpReader(TalkingReader):
     def _handled(self, message: Message) -> Iterable[AgentEvent]:
         if message.method:
             return self._notified(message) if message.id is None else self._asked(message)
+        self._has_answered = True
         handler = self._waiting.pop(message.id, None)
         return handler(message) if handler is not None else ()
 
@@ -131,8 +134,15 @@ class AcpReader(TalkingReader):
 
     def end(self, exited: Exited) -> Iterable[AgentEvent]:
         if self._end is None:
-            self._end = self._stopped() if self._cancelled_s is not None else crashed(self._program, exited)
+            self._end = self._stopped() if self._cancelled_s is not None else self._crashed(exited)
         return (*self.unfinished(), self._end)
+
+    def _crashed(self, exited: Exited) -> Failed:
+        """A program that ends well and never answered is no agent; another try does not help."""
+        end = crashed(self._program, exited)
+        if self._has_answered or exited.exit_code != 0:
+            return end
+        return Failed(failure=Failure.REFUSED, reason=f"{end.reason}, so it does not speak ACP; {_CORRECT}")
 
     # Messages
 
@@ -157,12 +167,12 @@ class AcpReader(TalkingReader):
 
     def _initialized(self, answer: Message) -> Iterable[AgentEvent]:
         if (problem := _problem(answer)) is not None:
-            return self._fail(f"{self._program} does not speak ACP: {problem}")
+            return self._fail(f"{self._program} does not speak ACP: {problem}; {_CORRECT}", Failure.REFUSED)
         result = fields_of(answer.result)
         if result.get("protocolVersion") != PROTOCOL:
-            return self._fail(
-                f"{self._program} speaks version {result.get('protocolVersion')} of ACP, Detent {PROTOCOL}"
-            )
+            version = result.get("protocolVersion")
+            reason = f"{self._program} speaks version {version} of ACP, Detent {PROTOCOL}; {_CORRECT}"
+            return self._fail(reason, Failure.REFUSED)
         info = fields_of(result.get("agentInfo"))
         name = text_of(info.get("name"))
         self._agent, self._can = known_agent(name, self._settings), fields_of(result.get("agentCapabilities"))

@@ -53,7 +53,8 @@ class LeftOut(NamedTuple):
             f"p=${self.variable} d=$p/.workflow/{EXPECTED}; "
             'for f in "$d"/*; do [ "$f" = "$d/*" ] || d=; done; '
             f'for f in {" ".join(self.settings)}; do [ ! -e "$p/$f" ] || [ "$p/$f" -ot "$d" ] || d=; done; '
-            f'[ -n "$p" ] && [ -z "$DETENT_SOCKET" ] && [ -w "$d" ] && [ ! -e "$p/.workflow/{TOLD}" ] && exit 0; '
+            '[ -n "$p" ] && [ -n "$d" ] && [ -w "$d/." ] && [ -z "$DETENT_SOCKET" ] && '
+            f'[ ! -e "$p/.workflow/{TOLD}" ] && exit 0; '
         )
 
 

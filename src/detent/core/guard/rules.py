@@ -9,7 +9,8 @@ if TYPE_CHECKING:
     from detent.core.guard.shell.walk import Reading
     from detent.core.guard.state_reader import Json
 
-WAY_ROUND = "use detent for that, or let a person do it in a terminal of their own"
+_LET_A_PERSON = "let a person do it in a terminal of their own"
+WAY_ROUND = f"use detent for that, or {_LET_A_PERSON}"
 RELEASE = "If that is wrong, a person can type: detent release --reason WHY"
 #: Verbs that an agent may not run: they approve, leave work out, end it, or remove Detent.
 PEOPLE_ONLY = (
@@ -18,6 +19,8 @@ PEOPLE_ONLY = (
     *("complete --force", "gate answer", "gate accept", "gate set"),
     *("approver add", "approver remove"),
 )
+#: Words behind a verb of a client's program with which it shows something.
+_LOOKING_VERBS = ("list", "get", "details", "validate", "help", "serve")
 _WRITE_OUT = "write the detent command out on its own"
 _BETWEEN_WORDS = dict.fromkeys(map(ord, "\"'\\`()<>;&|={},:$[]!#\r\n\t"), " ")
 _WHAT = {
@@ -30,9 +33,10 @@ _WHAT = {
 class GuardInput:
     """The facts of a decision. `doc` is the state document, None without one, False if it cannot be read.
 
-    `files` has the clients' files that are guarded, by kind: "config", "document" and "account". `resolve` follows the
-    symbolic links of a path. `outer` are projects around the one at `root`: their files are guarded as well. `copies`
-    is the user's state directory, with the second copies of journals; empty if there is none.
+    `files` has the clients' files that are guarded, by kind: "config", "document" and "account"; as "verbs" it has
+    the verbs of the clients' programs that change them. `resolve` follows the symbolic links of a path. `outer` are
+    projects around the one at `root`: their files are guarded as well. `copies` is the user's state directory, with the
+    second copies of journals; empty if there is none.
     """
 
     __slots__ = ("_reading", "call", "copies", "doc", "exists", "files", "outer", "resolve", "root")
@@ -101,6 +105,21 @@ def _guarded_files(given: GuardInput) -> "str | None":
                 f"this call names {name} where it cannot be followed: in code, or for a program that Detent does not "
                 f"know; read it with cat, jq or grep; {WAY_ROUND}"
             )
+    return None
+
+
+def _client_settings(given: GuardInput) -> "str | None":
+    """Deny verbs with which a client's own program changes the hooks, plugins or servers that it runs."""
+    verbs = given.files.get("verbs", ()) if given.call["kind"] == "shell" else ()
+    if not any(verb.partition(" ")[0] in given.call["command"].lower() for verb in verbs):
+        return None
+    for program, *rest in filter(None, given.reading.argvs):
+        named = [word for word in rest if word[:1] != "-"]
+        for at, word in enumerate(named):
+            verb = f"{program.rpartition('/')[2]} {word}"
+            following = named[at + 1 : at + 3]
+            if verb in verbs and following and not any(each in _LOOKING_VERBS for each in following):
+                return f"{verb} {following[0]} changes which hooks, plugins or servers the client runs; {_LET_A_PERSON}"
     return None
 
 
@@ -249,6 +268,7 @@ def _is_harmless(given: GuardInput) -> bool:
 
 RULES = (
     ("guarded files", _guarded_files),
+    ("settings of clients", _client_settings),
     ("people decide", _people_decide),
     ("interactive shells", _interactive_shells),
     ("state readable", _readable),
