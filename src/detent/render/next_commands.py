@@ -95,9 +95,9 @@ def _runs_at_finish(session: Session, phase: str, judgement: Judgement) -> bool:
     return judgement.verdict is Verdict.STALE or (judgement.verdict is Verdict.PENDING and state.receipt is None)
 
 
-def command_lines(session: Session, canvas: Canvas, indent: str = "  ", *, view: View = ANYONE) -> list[str]:
+def command_lines(session: Session, canvas: Canvas, *, view: View = ANYONE) -> list[str]:
     """The first next commands, as lines."""
-    return shown_commands(next_commands(session, view), canvas, indent)
+    return shown_commands(next_commands(session, view), canvas)
 
 
 def shown_commands(commands: Sequence[str], canvas: Canvas, indent: str = "  ") -> list[str]:

@@ -147,8 +147,8 @@ def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecisio
     return tuple(_placed(session, entry) for entry in _Listed(session, view).escalations())
 
 
-def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
-    return tuple(_placed(session, entry) for entry in _Listed(session, view).reviews())
+def reviews_open(session: Session) -> tuple[OpenDecision, ...]:
+    return tuple(_placed(session, entry) for entry in _Listed(session, ANYONE).reviews())
 
 
 def _placed(session: Session, entry: OpenDecision) -> OpenDecision:

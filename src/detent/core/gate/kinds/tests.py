@@ -465,7 +465,7 @@ def _and_stood(known: KnownNames | None, stood: Suite | None) -> KnownNames | No
     return KnownNames(max(known.passed, stood.counts.passed), stood.tried | (known.names or frozenset()))
 
 
-def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
+def lost_reason(receipt: Receipt, baseline: Baseline) -> str | None:
     """The sentence about lost tests that were not accepted; None if there are none."""
     lost = unaccepted(receipt.lost, baseline.accepted)
     before = "last pass" if receipt.is_fewer else "baseline"
@@ -475,8 +475,8 @@ def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) ->
     if not lost and receipt.lost_count == len(receipt.lost):
         return None
     count = len(lost) + receipt.lost_count - len(receipt.lost)
-    named = ", ".join(f"{name} ({outcome})" for name, outcome in list(lost.items())[:most])
-    more = f" and {count - most} more" if count > most else ""
+    named = ", ".join(f"{name} ({outcome})" for name, outcome in list(lost.items())[:_MAX_NAMED])
+    more = f" and {count - _MAX_NAMED} more" if count > _MAX_NAMED else ""
     return f"{count} {_tests(count)} of the {before} did not pass: {named}{more}"
 
 
