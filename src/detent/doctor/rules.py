@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from detent.core.checkpoint.rollback import restored, rolled_back, tasks_rolled_back
-from detent.core.gate import Gate, gate_name
 from detent.core.gate.kind import Opener
 from detent.core.session import events
 from detent.core.session.events import Event, GateEvent, PhaseEvent
@@ -77,7 +76,7 @@ def _of_gate(session: Session, event: GateEvent) -> Iterator[str]:
     status = session.phases[event.phase].status
     if status is not Status.IN_PROGRESS:
         yield f"gate {event.gate} of {event.phase} got evidence while the phase was {status}"
-    gate = _gate(session, event.phase, event.gate)
+    gate = session.workflow.by_key[event.phase].gate(event.gate)
     if gate is None:
         yield f"{event.phase} has no gate {event.gate}"
         return
@@ -100,10 +99,6 @@ def _of_gate(session: Session, event: GateEvent) -> Iterator[str]:
                 yield f"gate {event.gate} of {event.phase} has an answer, and no answer opens it"
         case events.GateApproved():
             pass
-
-
-def _gate(session: Session, phase: str, name: str) -> Gate | None:
-    return next((gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == name), None)
 
 
 def _of_completion(session: Session) -> Iterator[str]:

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from detent.core.actor import ActorKind
-from detent.core.gate.evidence import GateState, Result
+from detent.core.gate.evidence import Result
 from detent.core.gate.kind import gate_name
 from detent.core.session.open_decision import (
     MAX_TASKS,
@@ -77,7 +77,7 @@ def verdicts_now(project: "Project", session: Session) -> Judged:
 
 def _depends_on_files(session: Session, phase: str) -> bool:
     for gate in session.workflow.by_key[phase].gates:
-        receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
+        receipt = session.phases[phase].at_gate(gate_name(gate)).receipt
         if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
             return True
     return False

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from detent.core.gate import Opener, gate_name
 from detent.core.gate.closed import closed_gates
-from detent.core.gate.evidence import GateState, Judgement, Verdict
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.open_decision import (
     ANYONE,
     Judged,
@@ -91,7 +91,7 @@ def _runs_at_finish(session: Session, phase: str, judgement: Judgement) -> bool:
     gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
     if gate.opened_by is not Opener.RUN or gate.runnable() is None:
         return False
-    state = session.phases[phase].gates.get(judgement.gate, GateState())
+    state = session.phases[phase].at_gate(judgement.gate)
     return judgement.verdict is Verdict.STALE or (judgement.verdict is Verdict.PENDING and state.receipt is None)
 
 

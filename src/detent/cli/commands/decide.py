@@ -148,7 +148,6 @@ def _shown(handle: "SessionHandle", look: _Look, entry: "OpenDecision", *, numbe
 
 def _evidence(handle: "SessionHandle", look: _Look, entry: "OpenDecision") -> list[str]:
     """The verdicts of the phase's gates, the end of the last output of a closed one, and the phase's summary."""
-    from detent.core.gate.evidence import GateState
     from detent.render.terminal.gates import gates_text
 
     state, sheet = look.state, canvas()
@@ -160,7 +159,7 @@ def _evidence(handle: "SessionHandle", look: _Look, entry: "OpenDecision") -> li
     judged = handle.gates.judgements(entry.phase)
     if judged[entry.phase]:
         lines += ["", gates_text(state, judged, sheet, ways_out=False)]
-    receipt = phase.gates.get(entry.gate or "", GateState()).receipt
+    receipt = phase.at_gate(entry.gate or "").receipt
     if receipt is not None and receipt.tail and not receipt.is_pass:
         lines += ["", f"the end of the output of `{sheet.clean(receipt.command)}`:"]
         lines += [sheet.paint(f"  {sheet.clean(line)}", "dim") for line in receipt.tail.splitlines()[-_TAIL_LINES:]]

@@ -43,7 +43,7 @@ def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> It
             case PhaseBegun() | PhaseRedone():
                 kind, taken = CheckpointKind.PRE, Taken.STARTED
             case PhaseFinished():
-                gates = session.workflow.by_key[event.phase].gates if session.gates_apply else ()
+                gates = session.gates(event.phase)
                 approved = any(gate.needs_quorum for gate in gates)
                 kind, taken = CheckpointKind.POST, Taken.APPROVED if approved else Taken.SUCCESS
             case PhaseFailed():

@@ -67,9 +67,9 @@ def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[E
 
 
 def find_gate(session: Session, phase: str, name: str) -> Gate:
-    for gate in session.workflow.by_key[phase].gates:
-        if gate_name(gate) == name:
-            return gate
+    gate = session.workflow.by_key[phase].gate(name)
+    if gate is not None:
+        return gate
     raise NotFound(f"phase {phase} has no gate {name}; it has {_gate_names(session, phase)}")
 
 
@@ -83,7 +83,7 @@ def _check(session: Session, command: commands.CheckGate, facts: Facts) -> tuple
     if gate.opened_by is not Opener.RUN:
         raise Refused(f"gate {command.gate} of {phase} is not decided by a run")
     event = events.GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
-    before = session.phases[phase].gates.get(command.gate, GateState())
+    before = session.phases[phase].at_gate(command.gate)
     after = gate_after(before, event, at=facts.now, by="")
     exhausted = None if command.receipt.aside is not None else gate.exhausted(after, session.baseline)
     raised = () if exhausted is None else (_exhaustion(phase, command.gate, after, exhausted),)
@@ -119,7 +119,7 @@ def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossA
             f"{len(command.names)} tests are more than the {MAX_ACCEPTED} that can be accepted by name",
             way_out=f"detent gate baseline {command.gate} -m WHY makes the present tests the baseline",
         )
-    receipt = session.phases[phase].gates.get(command.gate, GateState()).receipt
+    receipt = session.phases[phase].at_gate(command.gate).receipt
     lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
     failing = receipt.protected.failing if receipt is not None and receipt.protected is not None else ()
     accepts = receipt is not None and gate.accepts_findings

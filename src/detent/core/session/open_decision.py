@@ -349,9 +349,8 @@ class _Listed:
 
     def _needed(self, phase: str, name: str) -> Assurance:
         """The weakest assurance of a vote at the gate."""
-        gates = self._session.workflow.by_key[phase].gates
-        stated = next((gate.assurance for gate in gates if gate_name(gate) == name), None)
-        return stated or self._session.options.assurance
+        gate = self._session.workflow.by_key[phase].gate(name)
+        return (gate and gate.assurance) or self._session.options.assurance
 
     def _voters_left(self, phase: str, gate: Gate, judgement: Judgement) -> tuple[str, ...]:
         """The people who can still vote, if the viewer cannot; empty if the viewer can."""
@@ -369,7 +368,7 @@ class _Listed:
         return tuple(sorted(left)) or ("another person",)
 
     def _state(self, phase: str, gate: str) -> GateState:
-        return self._session.phases[phase].gates.get(gate, GateState())
+        return self._session.phases[phase].at_gate(gate)
 
     def _since(self, phase: str) -> datetime | None:
         """The last time that something happened at a gate of the phase, or an agent of it ended."""

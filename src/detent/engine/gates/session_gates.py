@@ -83,9 +83,9 @@ class SessionGates:
         phases = session.with_status(Status.IN_PROGRESS) if phase is None else (live_phase(session, phase),)
         ran: list[tuple[str, str]] = []
         for key in phases:
-            gates = session.workflow.by_key[key].gates if session.gates_apply else ()
+            gates = session.gates(key)
             for gate in sorted(gates, key=lambda gate: gate.runs_last):
-                state = session.phases[key].gates.get(gate_name(gate), GateState())
+                state = session.phases[key].at_gate(gate_name(gate))
                 if gate.runnable() is None or state.escalated is not None:
                     continue
                 if gate.runs_last and any(
@@ -120,7 +120,7 @@ class SessionGates:
         closed = {judgement.gate for judgement in judged if judgement.verdict is not Verdict.PASS}
         for gate in session.workflow.by_key[phase].gates:
             name = gate_name(gate)
-            state = session.phases[phase].gates.get(name, GateState())
+            state = session.phases[phase].at_gate(name)
             if name not in closed - done or gate.runnable() is None or state.escalated is not None:
                 continue
             if gate.runs_last and closed != {name}:
@@ -178,7 +178,7 @@ class SessionGates:
         `noted_at` is the time at which a hook noted the run; the caller holds PROJECT then.
         """
         session = self._handle.state
-        gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
+        gates = session.gates(phase)
         output = redact_text(output) if gates else ""
         for gate in gates:
             receipt = self.checks.observed(session, gate, command, output, exit_code, noted_at)
@@ -199,7 +199,7 @@ class SessionGates:
         """All tests that the last run of a gate lost. The receipt only names the first of them."""
         session = self._handle.state
         declared = find_gate(session, phase, gate)
-        receipt = session.phases[phase].gates.get(gate, GateState()).receipt
+        receipt = session.phases[phase].at_gate(gate).receipt
         if receipt is not None and declared.accepts_findings and receipt.findings:
             if receipt.finding_count > len(receipt.findings):
                 raise Refused(

@@ -114,8 +114,7 @@ def _is_open(session: Session, need: PersonNeeded) -> bool:
 
 def _is_passed(session: Session, need: PersonNeeded) -> bool:
     """Whether the request is about a gate that was opened meanwhile."""
-    gates = session.workflow.by_key[need.phase].gates
-    gate = next((gate for gate in gates if gate_name(gate) == need.about), None)
+    gate = session.workflow.by_key[need.phase].gate(need.about)
     return gate is not None and judge_recorded(session, need.phase, gate).verdict is Verdict.PASS
 
 

@@ -106,7 +106,7 @@ def session_row(project: Project, session: Session) -> dict[str, Any]:
         "retries": sum(row["attempts"] - 1 for row in by_phase if row["attempts"]),
         "gates": {"checked": checked, "passed_first": passed},
         "first_try_rate": passed / checked if checked else None,
-        "tokens": tokens_record(sum((state.all_tokens for state in session.phases.values()), Tokens())),
+        "tokens": tokens_record(session.all_tokens),
         "phases": by_phase,
     }
 

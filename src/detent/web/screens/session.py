@@ -90,7 +90,7 @@ def session_screen(known: KnownProject, project: Project, name: str) -> dict[str
             "next": next_commands(session, view, judged=judged, decisions=decisions),
             "runner": runner_record(lease),
             "run": run_record(run),
-            "tokens": tokens_record(sum((state.all_tokens for state in session.phases.values()), Tokens())),
+            "tokens": tokens_record(session.all_tokens),
             "budget": _budget(project, session, run),
             "tasks": task_counts(session) if len(session.tasks) else None,
             "checkpoints": project.takes_checkpoints,
