@@ -94,10 +94,10 @@ def decide(request: Request, session: str | None, decision: "Action") -> None:
 
 def activate(request: Request, choose: "Callable[[Project], SessionHandle]", change: str = "active") -> None:
     """Make another session the active one; the session that was active before is paused."""
+    from detent.core.counted import listed
     from detent.core.task.row import TaskStatus
     from detent.render.json.record import session_record
     from detent.render.terminal.sessions import activated_text
-    from detent.render.terminal.tasks import named
 
     with request.changing() as project:
         before = project.active()
@@ -105,7 +105,7 @@ def activate(request: Request, choose: "Callable[[Project], SessionHandle]", cha
         state = choose(project).state
     paused = before if before != state.id else None
     lines = [f"{state.id} is {change}" + (" already" if before == state.id else "")]
-    lines += [f"{paused} is paused" + (f"; given back: {named(held)}" if held else "")] if paused else []
+    lines += [f"{paused} is paused" + (f"; given back: {listed(held)}" if held else "")] if paused else []
     request.answer(
         lambda canvas: activated_text(state, lines, canvas=canvas),
         lambda: {"session": session_record(state), "paused": paused},

@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from detent.core.actor import Assurance
+from detent.core.counted import listed
 from detent.engine.bundles.bundle_file import GitTree
 
 
@@ -81,6 +82,5 @@ def note(message: str, commit: int = 0) -> Check:
     return Check(outcome=Outcome.NOTE, message=message, commit=commit)
 
 
-def listed_commits(numbers: Sequence[int], most: int = 10) -> str:
-    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
-    return f"commit{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers[:most]))}{more}"
+def listed_commits(numbers: Sequence[int]) -> str:
+    return f"commit{'s' if len(numbers) > 1 else ''} {listed(list(map(str, numbers)), 10)}"

@@ -1,7 +1,8 @@
 """Gates that a run of a check decides: the receipt, retries, and when a passed run is stale."""
 
+from detent.core.counted import listed
 from detent.core.gate.evidence import Facts, GateState, RanBy, Receipt, Result, Verdict
-from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name, listed
+from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
@@ -169,10 +170,7 @@ def _left_out(receipt: Receipt) -> str:
     text = f"; PATH lacked {', '.join(entries)}" if entries else ""
     if names:
         line = ", ".join(f'"{name}"' for name in names[:1])
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        text += (
-            f"; variables left out: {', '.join(names[:_MAX_NAMES])}{more} (a gate passes one on with env = [{line}])"
-        )
+        text += f"; variables left out: {listed(names, _MAX_NAMES)} (a gate passes one on with env = [{line}])"
     return text
 
 

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from detent.core.counted import listed
 from detent.core.session.describe import describe
 from detent.core.session.events import (
     CheckpointTaken,
@@ -21,7 +22,7 @@ from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed, moment
 from detent.render.next_commands import command_lines
 from detent.render.terminal.canvas import Canvas
-from detent.render.terminal.tasks import counts_line, glyph, named, task_commands
+from detent.render.terminal.tasks import counts_line, glyph, task_commands
 
 _LABEL = 13
 _MOST_LINES, _MOST_EVENTS = 20, 20
@@ -183,9 +184,9 @@ def _state_lines(session: Session, task: str, now: datetime, canvas: Canvas) -> 
         yield canvas.labelled("after", f"{need} {title} ({state})", _LABEL, colour="cyan")
     inherited = [need for need in plan.waiting_for(task) if need not in row.depends_on] if plan.is_leaf(task) else []
     if inherited and row.status is TaskStatus.PENDING:
-        yield canvas.labelled("waits for", f"{named(inherited)}, as {row.parent} does", _LABEL, colour="cyan")
+        yield canvas.labelled("waits for", f"{listed(inherited)}, as {row.parent} does", _LABEL, colour="cyan")
     if dependants := plan.dependants(task):
-        yield canvas.labelled("needed by", named(dependants), _LABEL, colour="cyan")
+        yield canvas.labelled("needed by", listed(dependants), _LABEL, colour="cyan")
 
 
 def _context_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.core.problem import Problem
 from detent.core.session.events import Claim
 from detent.core.session.open_decision import ANYONE, View
@@ -30,8 +30,6 @@ _STATE, _BAR, _LEAST_BAR, _LABEL = 9, 32, 4, 13
 _TITLE = 60
 #: Tasks of one kind that `status` lists.
 _MOST_ACTIVE, _MOST_STUCK, _MOST_READY = 5, 3, 3
-#: Dependencies that are named.
-_MOST_NAMED = 3
 
 
 def glyph(status: TaskStatus, canvas: Canvas) -> str:
@@ -165,7 +163,7 @@ def would_add_text(rows: Sequence[Row], warnings: Sequence[str], *, canvas: Canv
     lines = []
     for row in rows:
         margin = "  " if row.parent else ""
-        after = f"after {named(row.depends_on)}" if row.depends_on else ""
+        after = f"after {listed(row.depends_on)}" if row.depends_on else ""
         front = f"{margin}+ {row.id.ljust(column - len(margin))}  {row.status.value:<{_STATE}}  "
         lines.append(front + _titled(row.title, after, room, title_column, canvas))
     return "\n".join(
@@ -223,14 +221,9 @@ def _detail(plan: Plan, claims: dict[str, Claim], row: Row, now: datetime) -> st
             return f"{sum(map(plan.is_done, parts))} of {len(parts)}"
         case TaskStatus.PENDING:
             waits = () if plan.is_ready(row.id) else plan.waiting_for(row.id)
-            return f"after {named(waits)}" if waits else ""
+            return f"after {listed(waits)}" if waits else ""
         case TaskStatus.BLOCKED | TaskStatus.FAILED:
             return row.reason or ""
-
-
-def named(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
-    return ", ".join(ids[:_MOST_NAMED]) + more
 
 
 def _titled(title: str, detail: str, room: int, title_column: int, canvas: Canvas) -> str:
