@@ -7,7 +7,7 @@ from typing import ClassVar
 from msgspec.structs import replace
 
 from detent.core.counted import listed
-from detent.core.gate.checked import Checked, receipt_of
+from detent.core.gate.checked import OneCommand, receipt_of
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import GIVEN_COMMAND, CheckRunner, Evidence, GateSettings, Ran, Surroundings, gate_name
 from detent.core.gate.kinds.changes import NOT_CAPTURED
@@ -22,7 +22,7 @@ _MAX_NAMED = 5
 _NO_COMMAND = "no test command is known"
 
 
-class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regression"):
+class RegressionGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="regression"):
     """A test must fail on the files of the session's start, in the test itself, and pass now.
 
     Both runs are in copies of the project that differ in nothing but the files that are no tests, so that a test
@@ -89,9 +89,6 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
 
     # Running
 
-    def runnable(self) -> str | None:
-        return self.command
-
     @property
     def recorded_command(self) -> None:
         """Another gate of the phase may have the command."""
@@ -106,9 +103,6 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
 
     def fitted(self, project: Surroundings) -> "tuple[RegressionGate, str | None]":
         return (self if self.command is not None else replace(self, command=project.tests)), None
-
-    def with_command(self, command: str) -> "RegressionGate":
-        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         """`command` is the one of the gate, or the names of tests as words of a shell."""
@@ -199,7 +193,7 @@ def _passed(ran: Ran, shown: tuple[str, ...]) -> Receipt:
 
 
 def _failed(ran: Ran, error: str) -> Receipt:
-    return replace(receipt_of(ran, "", Result.FAILED), error=error, signature=error)
+    return receipt_of(ran, "", Result.FAILED).because(error)
 
 
 def _matching(tests: Collection[str], named: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
