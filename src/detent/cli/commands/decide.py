@@ -2,10 +2,9 @@
 
 import re
 import shlex
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from detent.cli.person import WAITING, agrees, ask_line
+from detent.cli.person import WAITING, agrees, ask_line, is_at_terminal
 from detent.cli.request import Request, Usage, canvas, local_now, print_error, session_of, write_text
 from detent.cli.verb import session_option, verb
 from detent.errors import DetentError, Refused
@@ -99,7 +98,7 @@ def _check_person(request: Request, session: str | None) -> None:
 
     if not may_decide(request.actor):
         raise Refused("decide is for a person, and this is an agent's shell", way_out="detent decide --json lists it")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_at_terminal():
         with request.reading() as project:
             is_open = bool(_Look.at(project, session_of(project, session)).own)
         if is_open:

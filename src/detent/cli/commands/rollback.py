@@ -2,12 +2,11 @@
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.person import agrees, ask_line, check_can_be_asked
+from detent.cli.person import agrees, ask_line, check_can_be_asked, is_at_terminal
 from detent.cli.request import Request, canvas, local_now, session_of, write_text
 from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
 from detent.core.counted import counted
@@ -156,7 +155,7 @@ def _chosen(request: Request, session: str | None) -> str | None:
     """The checkpoint that the person chooses from the list; None for none."""
     from detent.render.terminal.checkpoints import Taken, list_text
 
-    if request.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if request.json or not is_at_terminal():
         raise click.UsageError(f"name a checkpoint, a phase, or -N for the last but N-1; {_LIST} lists them")
     request.authorize_early(Decision.ROLLBACK)
     with request.reading() as project:
