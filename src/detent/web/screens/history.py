@@ -5,6 +5,8 @@ from datetime import UTC, datetime, time
 from statistics import median_low
 from typing import Any
 
+import msgspec
+
 from detent.core.history.gate_stats import GateStats
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit, GateChecked
@@ -146,13 +148,7 @@ def timeline_screen(project: Project, name: str) -> dict[str, Any]:
     return {
         "attempts": [
             {
-                "phase": attempt.phase,
-                "attempt": attempt.attempt,
-                "begun": attempt.begun,
-                "ended": attempt.ended,
-                "how": attempt.how,
-                "error": attempt.error,
-                "agents": attempt.agents,
+                **msgspec.structs.asdict(attempt),
                 "tokens": tokens_record(attempt.tokens),
                 "closed": [
                     {

@@ -3,6 +3,8 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from detent.core.gate.evidence import Judgement
 from detent.core.gate.judge import judge_recorded
 from detent.core.run.run_view import RunView
@@ -140,16 +142,7 @@ def _gates(session: Session, judged: "dict[str, Any] | Any") -> dict[str, list[d
 
 
 def gate_lines(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    return [
-        {
-            "gate": judgement.gate,
-            "kind": judgement.kind,
-            "verdict": judgement.verdict,
-            "reason": judgement.reason,
-            "way_out": judgement.way_out,
-        }
-        for judgement in judgements
-    ]
+    return [msgspec.structs.asdict(judgement) for judgement in judgements]
 
 
 def tokens_record(tokens: Tokens) -> dict[str, Any]:
