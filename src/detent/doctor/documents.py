@@ -7,12 +7,12 @@ current phase of the state document agree.
 from collections.abc import Iterator
 
 from detent.core.session.session import Session, SessionStatus
-from detent.doctor.finding import FIX, WARNING, Finding, decoded, finding
+from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.documents.state import history_entry, mirror_violations
 from detent.engine.project import Project
 from detent.engine.projections import history
-from detent.engine.projections.publish import edited_documents
+from detent.engine.projections.publish import decoded, edited_documents
 from detent.errors import DetentError
 
 

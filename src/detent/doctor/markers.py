@@ -9,10 +9,11 @@ from functools import partial
 
 from detent.core.session.commands import Pause, Resume
 from detent.core.session.session import Session, SessionStatus
-from detent.doctor.finding import FIX, Finding, Repair, apply_repairs, decoded, finding
+from detent.doctor.finding import FIX, Finding, Repair, apply_repairs, finding
 from detent.documents import STATE_DOCUMENT
 from detent.engine.project import Project
 from detent.engine.projections.projector import MARKER
+from detent.engine.projections.publish import decoded
 from detent.errors import Corrupt
 from detent.store.port import PROJECT
 

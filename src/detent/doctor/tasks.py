@@ -18,11 +18,12 @@ from detent.core.session.events import TaskRemoved, TaskWritten
 from detent.core.session.session import Session, SessionStatus
 from detent.core.task.row import Row, TaskStatus, put_row
 from detent.core.task.rules import damaged_bonds, plan_problems
-from detent.doctor.finding import ERROR, FIX, WARNING, Finding, Repair, apply_repairs, decoded, finding
+from detent.doctor.finding import ERROR, FIX, WARNING, Finding, Repair, apply_repairs, finding
 from detent.documents import SESSION_DOCUMENT
 from detent.documents import task as task_document
 from detent.engine.project import Project
 from detent.engine.projections.adopt_task import TaskAdoption
+from detent.engine.projections.publish import decoded
 from detent.engine.session import SessionHandle
 from detent.render.markdown import impl_plan, todo_list
 from detent.store.port import PROJECT, START

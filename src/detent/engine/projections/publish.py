@@ -7,6 +7,7 @@ after, so a crash between the two leaves a document that the ledger knows. Any o
 import os
 from collections.abc import Mapping
 from itertools import count
+from typing import Any
 
 import msgspec
 
@@ -28,7 +29,7 @@ def encode(document: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def decoded(data: bytes | None) -> object:
+def decoded(data: bytes | None) -> Any:
     """The JSON value; None without data, and for data that is not JSON."""
     try:
         return msgspec.json.decode(data) if data is not None else None
