@@ -16,7 +16,7 @@ from detent.core.task.id import read_id, sort_key
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.render.elapsed import elapsed
-from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.canvas import FACT_COLUMNS, Canvas, columns_of
 
 _GLYPHS = {
     TaskStatus.COMPLETED: ("✓", "+", "green"),
@@ -25,7 +25,7 @@ _GLYPHS = {
     TaskStatus.FAILED: ("✗", "!", "red"),
     TaskStatus.BLOCKED: ("■", "#", "yellow"),
 }
-_STATE, _BAR, _LEAST_BAR, _LABEL = 9, 32, 4, 13
+_STATE, _BAR, _LEAST_BAR = 9, 32, 4
 #: Per cent of the room that titles may take beside details.
 _TITLE = 60
 #: Tasks of one kind that `status` lists.
@@ -101,10 +101,7 @@ def status_lines(session: Session, now: datetime, canvas: Canvas, *, view: View)
         yield f"  and {left_out} more; detent task list shows all"
     if session.status is SessionStatus.ACTIVE:
         for at, command in enumerate(task_commands(session, view)[:2]):
-            first, *rest = canvas.command(command, " " * _LABEL)
-            label = canvas.paint(f"{'' if at else 'task':<{_LABEL}}", "cyan")
-            yield label + first.replace(" " * _LABEL, "", 1)
-            yield from rest
+            yield from canvas.fact_commands("" if at else "task", canvas.command(command, " " * FACT_COLUMNS))
 
 
 def task_commands(session: Session, view: View = ANYONE) -> list[str]:
