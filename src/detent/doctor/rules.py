@@ -6,7 +6,7 @@ An event is looked at with the session right before it, as when it was decided.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from detent.core.checkpoint.rollback import restored, rolled_back, tasks_rolled_back
+from detent.core.checkpoint.rollback import effects
 from detent.core.gate.kind import Opener
 from detent.core.session import events
 from detent.core.session.events import Event, GateEvent, PhaseEvent
@@ -117,12 +117,7 @@ def _of_rollback(session: Session, event: events.RolledBack, version: int, pasts
     if past is None:
         yield f"it rolled back to {event.name}, and the journal has no such checkpoint before it"
         return
-    if event.paths:
-        phases = {}
-    elif event.undoes is not None:
-        phases = restored(session, past.session, version)
-    else:
-        phases = rolled_back(session, past.session, past.phase, version)
-    tasks = {} if event.paths else tasks_rolled_back(session, past.session)
-    if (phases, tasks) != (event.phases, event.tasks):
+    is_undo = event.undoes is not None
+    expected = effects(session, past.session, past.phase, version, only_paths=bool(event.paths), is_undo=is_undo)
+    if expected != (event.phases, event.tasks):
         yield f"the rollback to {event.name} brought back other phases or tasks than its checkpoint has"

@@ -12,7 +12,7 @@
 from collections.abc import Iterator
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree, checkpoint_id, checkpoint_name
-from detent.core.checkpoint.rollback import live_beside, restored, rolled_back, tasks_rolled_back
+from detent.core.checkpoint.rollback import effects, live_beside
 from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_REASON, check_optional
 from detent.core.session.commands import CheckpointCommand, Rollback, TakeCheckpoint
@@ -94,13 +94,10 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
             way_out="finish or fail it first, or use --phase-only or --paths",
         )
     safety = _of_present(session, facts, Taken.SAFETY, command.before, phase=current(session))
-    tasks = {} if command.paths else tasks_rolled_back(session, command.past)
-    if command.paths:
-        phases = {}
-    elif command.undoes is not None:
-        phases = restored(session, command.past, version)
-    else:
-        phases = rolled_back(session, command.past, target.phase, version)
+    is_undo = command.undoes is not None
+    phases, tasks = effects(
+        session, command.past, target.phase, version, only_paths=bool(command.paths), is_undo=is_undo
+    )
     event = RolledBack(
         id=checkpoint_id(session.id, facts.now, f"rollback {version}"),
         to=target.id,

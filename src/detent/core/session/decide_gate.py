@@ -11,13 +11,12 @@ from detent.core.session.budget import budget_escalation
 from detent.core.session.commands import GateCommand, Redo
 from detent.core.session.decide_phase import checked_report, decide_phase, known_phase, with_completion
 from detent.core.session.events import Event
-from detent.core.session.session import Question, Session
+from detent.core.session.session import RESOLUTIONS, Question, Session
 from detent.core.session.status import Status
 from detent.core.testrun.baseline import OTHERS, KnownTests
 from detent.errors import Invalid, NotFound, Refused
 
 DECISIONS = ("continue", "review", "redo")
-ACTIONS = ("retry", "skip", "cancel")
 #: The most questions that can be open at once, and the most choices of one.
 MAX_QUESTIONS = 20
 MAX_CHOICES = 20
@@ -260,8 +259,8 @@ def _open_question(session: Session, id_: str | None) -> Question:
 
 
 def _resolve(session: Session, command: commands.Resolve) -> tuple[Event, ...]:
-    if command.action not in ACTIONS:
-        raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(ACTIONS)}")
+    if command.action not in RESOLUTIONS:
+        raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(RESOLUTIONS)}")
     asked = [entry for entry in session.escalations if command.phase in (None, entry.phase)]
     if not asked:
         raise Refused("nothing waits for a decision", way_out="detent why")
