@@ -30,11 +30,8 @@ def changes_of(handle: "SessionHandle") -> Changes | None:
 
 
 def _files(comparison: "Comparison") -> list[FileChange]:
-    diff = comparison.diff
-    changes = {"added": diff.added, "removed": diff.removed, "modified": diff.modified}
-    changed = sorted((path, change) for change, paths in changes.items() for path in paths)
     files = []
-    for number, (path, change) in enumerate(changed):
+    for number, (path, change) in enumerate(comparison.diff.files):
         # Only so many are shown, and counting lines takes long.
         lines = "\n".join(comparison.text_diff(path)).split("\n") if number < MOST_FILES else []
         counts = FileDiff(path=path, change=change, lines=lines).counts
