@@ -50,6 +50,13 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: Whether its signature was verified here. What is attended cannot be.
     is_verified: bool = False
 
+    def describe(self, *, with_key: bool = False) -> str:
+        where = "".join(f" {part}" for part in (self.phase, self.gate) if part)
+        verified = ", verified" if self.is_verified else ""
+        key = f", key {self.key}" if with_key and self.key else ""
+        proof = f"{self.assurance or 'no proof'}{verified}{key}"
+        return f"commit {self.commit}: {self.decision}{where} by {self.by} ({proof})"
+
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     session: str
