@@ -10,10 +10,9 @@ from functools import partial
 from detent.core.session.commands import Pause, Resume
 from detent.core.session.session import Session, SessionStatus
 from detent.doctor.finding import FIX, Finding, Repair, apply_repairs, finding
-from detent.documents import STATE_DOCUMENT
 from detent.engine.project import Project
 from detent.engine.projections.projector import MARKER
-from detent.engine.projections.publish import decoded
+from detent.engine.projections.publish import shown_session
 from detent.errors import Corrupt
 from detent.store.port import PROJECT
 
@@ -40,9 +39,7 @@ def unmarked(project: Project) -> str | None:
     """The session that the state document is about, if nothing marks any session as the active one."""
     if project.store.names(MARKER):
         return None
-    document = decoded(project.store.get(STATE_DOCUMENT))
-    flow = document.get("active_workflow") if isinstance(document, dict) else None
-    name = flow.get("session_id") if isinstance(flow, dict) else None
+    name = shown_session(project.store)
     return name if name in project.store.sessions() else None
 
 

@@ -12,7 +12,7 @@ from detent.config.place import Place
 from detent.core.session.session import Session, SessionStatus
 from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.engine.journal import SessionJournal
-from detent.engine.projections.publish import decoded, encode, witness
+from detent.engine.projections.publish import encode, shown_session, witness
 from detent.engine.projections.publish import publish as write_documents
 from detent.errors import Corrupt
 from detent.store.port import Store
@@ -117,9 +117,7 @@ class Projector:
 
         if active is not None:
             return None
-        document = decoded(self._store.get(STATE_DOCUMENT))
-        flow = document.get("active_workflow") if isinstance(document, dict) else None
-        name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
+        name = shown_session(self._store) or ""
         if name not in sessions or (sessions[name].paused_at is None and sessions[name].status is SessionStatus.ACTIVE):
             return None
         past = history.recent_history(self._store)
