@@ -141,13 +141,12 @@ def _done(outcome: "Outcome") -> "list[tuple[Status, str]]":
 def answer_started(request: Request, project: "Project", handle: "SessionHandle") -> "Callable[[], None]":
     """Collect what `start` and `import` answer; the result prints it after the project is closed."""
     from detent.cli.request import local_now
-    from detent.core.session.status import Status
     from detent.render.json.record import session_record
     from detent.render.terminal.status import started_text
 
     state: Session = handle.state
     now = local_now(project)
-    live = state.with_status(Status.IN_PROGRESS)
+    live = state.in_progress
     handover = handle.handover(live[0]) if live else None
     token = state.token(live[0]) if live else None
     record = {"session": session_record(state), "token": str(token) if token else None, "handover": handover}

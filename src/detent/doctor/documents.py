@@ -6,7 +6,7 @@ current phase of the state document agree.
 
 from collections.abc import Iterator
 
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.documents.state import history_entry, mirror_violations
@@ -55,7 +55,7 @@ def check_history(project: Project, folded: dict[str, Session]) -> Iterator[Find
         yield finding("I2", history.NAME, error.message, FIX)
         return
     for name, session in folded.items():
-        ended = session.status is not SessionStatus.ACTIVE
+        ended = session.has_ended
         if ended and entries.get(name) != history_entry(session):
             what = "has no line" if name not in entries else "has a line that does not match its journal"
             yield finding("I2", history.NAME, f"{name} was {session.status} but {what}", FIX)

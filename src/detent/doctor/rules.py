@@ -10,7 +10,7 @@ from detent.core.checkpoint.rollback import effects
 from detent.core.gate.kind import Opener
 from detent.core.session import events
 from detent.core.session.events import Event, GateEvent, PhaseEvent
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.errors import Refused
@@ -31,7 +31,7 @@ def broken_rules(session: Session, event: Event, version: int, pasts: Mapping[st
 
     `pasts` are the checkpoints before it, by id.
     """
-    if isinstance(event, PhaseEvent | GateEvent) and session.status is not SessionStatus.ACTIVE:
+    if isinstance(event, PhaseEvent | GateEvent) and session.has_ended:
         yield f"{event.phase} went on after the session was {session.status}"
     if isinstance(event, PhaseEvent):
         yield from _of_phase(session, event)

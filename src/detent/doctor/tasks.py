@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from detent.core.session.commands import RepairTask
 from detent.core.session.events import TaskRemoved, TaskWritten
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.task.row import Row, TaskStatus, put_row
 from detent.core.task.rules import damaged_bonds, plan_problems
 from detent.doctor.finding import ERROR, FIX, WARNING, Finding, Repair, apply_repairs, finding
@@ -92,7 +92,7 @@ def _check_claims(project: Project, session: Session) -> Iterator[Finding]:
     active = set(session.tasks.with_status(TaskStatus.ACTIVE))
     for task in sorted(session.claims.keys() - active):
         yield finding("I9", task, f"{session.claims[task].owner} holds it, and it is not in progress", "report it")
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return
     for task in sorted(project.session(session.id).tasks.abandoned()):
         claim = session.claims.get(task)
@@ -147,7 +147,7 @@ def _written(project: Project, name: str) -> dict[str, dict[str, Any]]:
 
 def _journal_repairs(project: Project, name: str) -> Iterator[Repair]:
     session = project.journal(name).session()
-    if session.status is SessionStatus.ACTIVE:
+    if not session.has_ended:
         yield from _bond_repairs(project, session)
         yield from _claim_repairs(project, session)
 
@@ -180,7 +180,7 @@ def _claim_repairs(project: Project, session: Session) -> Iterator[Repair]:
 def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
     yield from _session_file_repairs(project, name)
     with project.journal(name).reading() as session:
-        rows, is_open = list(session.tasks), session.status is SessionStatus.ACTIVE
+        rows, is_open = list(session.tasks), not session.has_ended
         is_shown = session.shows_tasks
     edits = False
     for file in _files(project, name, rows):

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from detent.config.place import INTENT
 from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts
-from detent.core.session.session import SessionStatus
 from detent.core.testrun.seen import SEEN
 from detent.engine.outside import edited_session_documents, edited_workflow, notice_settings
 from detent.engine.projections.projector import Projector
@@ -92,7 +91,7 @@ class Reconciler:
         from detent.core.session.decide import decide  # noqa: PLC0415
 
         session = journal.session()
-        if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
+        if session.paused_at is not None and not session.has_ended:
             facts = Facts(now=self._project.clock())
             journal.commit(lambda current: decide(current, Resume(), facts), actor=self._project.actor, now=facts.now)
 

@@ -15,7 +15,7 @@ from detent.core.session.open_decision import (
     recorded_verdicts,
     run_command,
 )
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.terminal.canvas import Canvas
 
@@ -37,7 +37,7 @@ def next_commands(
 
     Open decisions of the viewer come first. None of the commands is refused as things are.
     """
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return [START]
     judged = recorded_verdicts(session) if judged is None else judged
     decisions = open_decisions(session, judged, view) if decisions is None else decisions
@@ -50,7 +50,7 @@ def next_commands(
     waits = bool(session.escalations or session.awaiting_review or session.questions)
     commands = [
         *([GO_ON] if is_run(session) and not waits and view.active else []),
-        *(command for key in session.with_status(Status.IN_PROGRESS) for command in _work(session, key, judged, view)),
+        *(command for key in session.in_progress for command in _work(session, key, judged, view)),
         *(f"detent begin {key}" for key in ready),
     ]
     if not commands and not own:
@@ -70,7 +70,7 @@ def _work(session: Session, phase: str, judged: Judged, view: View) -> Iterator[
     if all(_runs_at_finish(session, phase, judgement) for judgement in closed):
         yield f'detent finish {phase} -m "SUMMARY"'
         return
-    is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+    is_alone = len(session.in_progress) == 1
     # A gate that takes names and has no command runs the command of the last test run.
     states = session.phases[phase].gates
     runners = (gate_name(gate) for gate in session.workflow.by_key[phase].gates if gate.runs_tests)

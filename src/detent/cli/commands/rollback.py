@@ -12,7 +12,6 @@ from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
 from detent.core.counted import counted
 from detent.core.path_text import from_text
 from detent.core.session.decide_phase import known_phase
-from detent.core.session.session import SessionStatus
 from detent.engine.policy import Decision
 from detent.errors import Invalid, NotFound
 
@@ -198,9 +197,9 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
                 return _REFUSED
             project.confirm = is_confirmed
         before = handle.state
-        had_ended = before.status is not SessionStatus.ACTIVE
+        had_ended = before.has_ended
         done = target.restore(handle, plan)
-        reopened = had_ended and done.session.status is SessionStatus.ACTIVE
+        reopened = had_ended and not done.session.has_ended
         view = view_now(project, done.session)
     _answer(request, plan if yes else None, done, before=before, now=now, view=view, reopened=reopened)
     return 0

@@ -481,7 +481,7 @@ def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
             raise NotFound("no session is active", way_out='detent run "TASK"')
         return handle
     task = asked.task.strip()
-    if handle is not None and handle.state.status is SessionStatus.ACTIVE:
+    if handle is not None and not handle.state.has_ended:
         if handle.state.task == task:
             return handle
         raise Refused(

@@ -77,7 +77,7 @@ def kept_paths(now: Session, past: Session, phase: str) -> frozenset[str]:
 def live_beside(now: Session, phase: str) -> tuple[str, ...]:
     """The phases in progress that are unrelated to `phase`: a rollback leaves them in progress."""
     related = _related(now, phase)
-    return tuple(key for key in now.with_status(Status.IN_PROGRESS) if key not in related)
+    return tuple(key for key in now.in_progress if key not in related)
 
 
 def _related(session: Session, phase: str) -> set[str]:

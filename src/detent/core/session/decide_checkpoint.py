@@ -29,7 +29,6 @@ from detent.core.session.events import (
     RolledBack,
 )
 from detent.core.session.session import Session
-from detent.core.session.status import Status
 from detent.errors import Conflict, Refused
 
 
@@ -57,7 +56,7 @@ def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> It
 
 def current(session: Session) -> str:
     """The phase that a checkpoint of the present belongs to: in progress, else begun last, else the first."""
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if live:
         return live[0]
     begun = [key for key in session.workflow.order if session.phases[key].attempt]
@@ -73,7 +72,7 @@ def decide_checkpoint(session: Session, command: CheckpointCommand, facts: Facts
         note = check_optional("a note", command.note, MAX_REASON)
         phase = current(session)
         if command.phase is not None and command.phase != phase:
-            if command.phase not in session.with_status(Status.IN_PROGRESS):
+            if command.phase not in session.in_progress:
                 raise Refused(f"phase {command.phase} is not in progress; the present belongs to {phase}")
             phase = command.phase
         return (_of_present(session, facts, Taken.NOTE, facts.tree, phase=phase, note=note),)

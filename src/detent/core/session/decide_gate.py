@@ -221,7 +221,7 @@ def _phase_of_agent(session: Session, agent_id: str) -> str:
 
 
 def _ask(session: Session, command: commands.Ask) -> events.QuestionAsked:
-    if command.phase not in session.with_status(Status.IN_PROGRESS):
+    if command.phase not in session.in_progress:
         raise Refused(
             f"phase {command.phase} is not in progress, so no agent waits for an answer", way_out="detent status"
         )

@@ -21,7 +21,7 @@ from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.phase_name import phase_name
-from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
+from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
@@ -127,7 +127,7 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
 
     `judged` are the verdicts of the phases in progress; without them, the verdicts that the journal supports.
     """
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return ()
     verdicts = recorded_verdicts(session) if judged is None else judged
     listed = _Listed(session, view)
@@ -162,7 +162,7 @@ def recorded_verdicts(
     if not session.gates_apply:
         return {}
     verdicts = {}
-    for key in session.with_status(Status.IN_PROGRESS):
+    for key in session.in_progress:
         gates = session.workflow.by_key[key].gates
         there = frozenset(path for gate in gates for path in required_paths(gate, session.folder) if exists(path))
         verdicts[key] = tuple(judge_recorded(session, key, gate, exists=there) for gate in gates)
@@ -195,7 +195,7 @@ class _Listed:
         self._named = "" if view.active else f" --session {session.id}"
         #: A run repeats checks and attempts, now or when it goes on.
         self._is_run = view.running or is_run(session)
-        self._is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+        self._is_alone = len(session.in_progress) == 1
 
     def question(self, question: Question) -> OpenDecision:
         return OpenDecision(

@@ -197,6 +197,15 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         return max(rewritten)[1] if rewritten else None
 
     @property
+    def has_ended(self) -> bool:
+        return self.status is not SessionStatus.ACTIVE
+
+    @property
+    def in_progress(self) -> tuple[str, ...]:
+        """The phases in progress, in graph order."""
+        return self.phases.with_status(Status.IN_PROGRESS)
+
+    @property
     def unfinished(self) -> tuple[str, ...]:
         """The phases that are neither completed nor skipped."""
         return self.with_status(Status.PENDING, Status.IN_PROGRESS, Status.FAILED)

@@ -30,7 +30,7 @@ def write(
 
     `journal` is the journal position of the document, for detecting changes that Detent did not make.
     """
-    doc = running(session) if session.status is SessionStatus.ACTIVE and not idle else _ended(session)
+    doc = running(session) if not session.has_ended and not idle else _ended(session)
     if journal is not None and doc["active_workflow"] is not None:
         doc["active_workflow"]["journal"] = journal
     return prune_workflow_history({**doc, "workflow_history": list(workflow_history)})
@@ -60,7 +60,7 @@ def current_phase(session: Session) -> str | None:
 
     None before the first phase: a pending phase is never the current one.
     """
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if live:
         return live[0]
     ended = (Status.COMPLETED, Status.FAILED)

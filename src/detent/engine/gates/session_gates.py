@@ -14,7 +14,6 @@ from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, 
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
 from detent.core.session.session import Session
-from detent.core.session.status import Status
 from detent.engine.policy import Decision
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
@@ -54,7 +53,7 @@ class SessionGates:
     def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
         """The verdict on every gate of the phases in progress, or of the one named."""
         session = self._handle.state
-        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
+        phases = session.in_progress if phase is None else (known_phase(session, phase),)
         now = self._project.clock()
         gated = {key for key in phases if session.workflow.by_key[key].gates}
         return {key: judgements(session, key, self._facts(session, key, now)) if key in gated else () for key in phases}
@@ -80,7 +79,7 @@ class SessionGates:
         Checks that run last, such as a merge, run only if every other gate of their phase is open.
         """
         session = self._handle.state
-        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (live_phase(session, phase),)
+        phases = session.in_progress if phase is None else (live_phase(session, phase),)
         ran: list[tuple[str, str]] = []
         for key in phases:
             gates = session.gates(key)

@@ -109,7 +109,7 @@ def _is_open(session: Session, need: PersonNeeded) -> bool:
         case Need.WORK if need.about in session.tasks:
             return session.tasks[need.about].status is TaskStatus.BLOCKED
         case Need.WORK | Need.APPROVAL:
-            return need.phase in session.with_status(Status.IN_PROGRESS) and not _is_passed(session, need)
+            return need.phase in session.in_progress and not _is_passed(session, need)
 
 
 def _is_passed(session: Session, need: PersonNeeded) -> bool:

@@ -10,7 +10,7 @@ from detent.core.gate import gate_name
 from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
 from detent.core.session.phase_name import phase_name
 from detent.core.session.phase_state import PhaseState
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.core.testrun.baseline import FILES_ONLY
@@ -146,7 +146,7 @@ def _footer_lines(
     session: Session, now: datetime, canvas: Canvas, commands: Sequence[str], *, runner: str, sandbox: str | None
 ) -> Iterator[str]:
     """Phases in progress, failed and next, the runner if there is one, and the commands to type."""
-    for key in session.with_status(Status.IN_PROGRESS)[:MOST_SHOWN]:
+    for key in session.in_progress[:MOST_SHOWN]:
         state = session.phases[key]
         since = f" since {moment(state.begun, now)} ({elapsed(state.begun, now)})" if state.begun else ""
         attempt = f", attempt {state.attempt}," if state.attempt > 1 else ""
@@ -160,7 +160,7 @@ def _footer_lines(
         text = f"{phase_name(session, key)}, attempt {state.attempt}: {error}"
         yield canvas.fact("failed", text)
     following = upcoming(session)
-    if following and session.status is SessionStatus.ACTIVE:
+    if following and not session.has_ended:
         yield canvas.fact("next", ", ".join(phase_name(session, key) for key in following))
     if runner:
         yield canvas.fact("run by", runner)
@@ -171,7 +171,7 @@ def _footer_lines(
 
 def _baseline_text(session: Session) -> str | None:
     """The hint for a phase in progress that protects tests which no run has named."""
-    live = session.with_status(Status.IN_PROGRESS) if session.gates_apply else ()
+    live = session.in_progress if session.gates_apply else ()
     gates = (gate for key in live for gate in session.workflow.by_key[key].gates if gate.protects)
     gate = next((gate for gate in gates if not session.baseline.is_named(gate.runnable())), None)
     if gate is None:

@@ -17,7 +17,7 @@ from detent.core.session.events import (
     TaskWritten,
 )
 from detent.core.session.open_decision import ANYONE, View
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed, moment
 from detent.render.next_commands import command_lines
@@ -55,7 +55,7 @@ def task_text(
     about = [state.value, row.type, row.agent, *([f"version {row.version}"] if row.version > 1 else [])]
     head = f"{id_}" + "".join(canvas.draw(" · ") + word for word in about)
     commands = [command for command in task_commands(session, view) if f" {id_} " in f"{command} "]
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         commands = []
     elif not commands and session.tasks.is_ready(id_):
         commands = [f"detent task start {id_}" + ("" if view.active else f" --session {session.id}")]
@@ -87,7 +87,7 @@ def moved_text(
     changes = list(_changes(session, events, canvas, wrote=wrote))
     more = [f"and {len(changes) - _MOST_EVENTS} more"] if len(changes) > _MOST_EVENTS else []
     commands = task_commands(session, view)
-    if session.status is not SessionStatus.ACTIVE or not commands:
+    if session.has_ended or not commands:
         following = command_lines(session, canvas, view=view)
     else:
         following = canvas.commands(commands[:3])

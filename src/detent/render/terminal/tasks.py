@@ -11,7 +11,7 @@ from detent.core.counted import counted, listed
 from detent.core.problem import Problem
 from detent.core.session.events import Claim
 from detent.core.session.open_decision import ANYONE, View
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.task.id import read_id, sort_key
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
@@ -99,7 +99,7 @@ def status_lines(session: Session, now: datetime, canvas: Canvas, *, view: View)
     left_out = len(active) + len(stuck) + len(ready) - len(shown)
     if left_out:
         yield f"  and {left_out} more; detent task list shows all"
-    if session.status is SessionStatus.ACTIVE:
+    if not session.has_ended:
         for at, command in enumerate(task_commands(session, view)[:2]):
             yield from canvas.fact_commands("" if at else "task", canvas.command(command, " " * FACT_COLUMNS))
 

@@ -11,7 +11,7 @@ from detent.core.history.gate_stats import GateStats
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit, GateChecked
 from detent.core.session.phase_state import Tokens
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.engine.project import Project
 from detent.engine.recorded import gate_stats
 from detent.errors import DetentError
@@ -52,7 +52,7 @@ class Histories:
             return known[1]
         try:
             session = project.journal(name).session()
-            row = session_row(project, session) if session.status is not SessionStatus.ACTIVE else None
+            row = session_row(project, session) if session.has_ended else None
         except DetentError:
             row = None
         self._rows[project_id, name] = position, row

@@ -9,7 +9,7 @@ import msgspec
 from detent.core.actor import Assurance
 from detent.core.gate import Gate
 from detent.core.session.open_decision import OpenDecision, View, open_decisions
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.engine.decisions import verdicts_now, view_now
 from detent.engine.project import Project
 from detent.errors import DetentError
@@ -48,7 +48,7 @@ class Needs:
         if self._ended.get((known.id, name)) == position:
             return []
         session = project.journal(name).session()
-        if session.status is SessionStatus.ACTIVE:
+        if not session.has_ended:
             return session_needs(known, project, session)
         self._ended[known.id, name] = position
         project.reread(name)

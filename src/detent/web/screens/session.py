@@ -11,7 +11,7 @@ from detent.core.run.run_view import RunView
 from detent.core.session.budget import budget_status, spent
 from detent.core.session.open_decision import open_decisions
 from detent.core.session.phase_state import Tokens
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.engine.decisions import verdicts_now, view_now
 from detent.engine.project import Project
@@ -54,7 +54,7 @@ def sessions_record(known: KnownProject, project: Project) -> dict[str, Any]:
 
 def _need_count(project: Project, name: str) -> int:
     session = project.journal(name).session()
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return 0
     view = view_now(project, session)
     return sum(entry.is_yours for entry in open_decisions(session, view=view))
@@ -76,7 +76,7 @@ def session_screen(known: KnownProject, project: Project, name: str) -> dict[str
             "task": session.task,
             "workflow": session.workflow.name,
             "status": session.status,
-            "is_active": view.active and session.status is SessionStatus.ACTIVE,
+            "is_active": view.active and not session.has_ended,
             "paused_at": session.paused_at,
             "branch": session.branch,
             "started_at": session.started_at,
@@ -157,7 +157,7 @@ def runner_record(lease: RunLease | None) -> dict[str, Any] | None:
 
 def _budget(project: Project, session: Session, run: RunView | None) -> list[dict[str, Any]]:
     """The used part of each budget, for the phase in progress."""
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if not live or session.options.budget is None:
         return []
     more = run.unreported if run is not None else Tokens()

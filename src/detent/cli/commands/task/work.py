@@ -275,9 +275,8 @@ def _each(tasks: "Sequence[str]", line: "Callable[[str], str]") -> list[str]:
 
 def _phase_note(state: "Session") -> list[str]:
     """A note if all tasks are completed but their phase is not."""
-    from detent.core.session.status import Status
 
-    live = state.with_status(Status.IN_PROGRESS)
+    live = state.in_progress
     if not state.tasks.is_completed or live != ("IMPLEMENT",):
         return []
     return ["all tasks are done, but IMPLEMENT is blocked: detent why explains"]
