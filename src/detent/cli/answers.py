@@ -94,10 +94,10 @@ def decide(request: Request, session: str | None, decision: "Action") -> None:
 
 def activate(request: Request, choose: "Callable[[Project], SessionHandle]", change: str = "active") -> None:
     """Make another session the active one; the session that was active before is paused."""
+    from detent.core.counted import listed
     from detent.core.task.row import TaskStatus
     from detent.render.json.record import session_record
     from detent.render.terminal.sessions import activated_text
-    from detent.render.terminal.tasks import named
 
     with request.changing() as project:
         before = project.active()
@@ -105,7 +105,7 @@ def activate(request: Request, choose: "Callable[[Project], SessionHandle]", cha
         state = choose(project).state
     paused = before if before != state.id else None
     lines = [f"{state.id} is {change}" + (" already" if before == state.id else "")]
-    lines += [f"{paused} is paused" + (f"; given back: {named(held)}" if held else "")] if paused else []
+    lines += [f"{paused} is paused" + (f"; given back: {listed(held)}" if held else "")] if paused else []
     request.answer(
         lambda canvas: activated_text(state, lines, canvas=canvas),
         lambda: {"session": session_record(state), "paused": paused},
@@ -141,13 +141,12 @@ def _done(outcome: "Outcome") -> "list[tuple[Status, str]]":
 def answer_started(request: Request, project: "Project", handle: "SessionHandle") -> "Callable[[], None]":
     """Collect what `start` and `import` answer; the result prints it after the project is closed."""
     from detent.cli.request import local_now
-    from detent.core.session.status import Status
     from detent.render.json.record import session_record
     from detent.render.terminal.status import started_text
 
     state: Session = handle.state
     now = local_now(project)
-    live = state.with_status(Status.IN_PROGRESS)
+    live = state.in_progress
     handover = handle.handover(live[0]) if live else None
     token = state.token(live[0]) if live else None
     record = {"session": session_record(state), "token": str(token) if token else None, "handover": handover}

@@ -8,11 +8,16 @@ WAITING = 6
 _YES = (b"y", b"yes")
 
 
+def is_at_terminal() -> bool:
+    """Whether a person can be asked here, and can answer."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
 def check_can_be_asked(verb_name: str) -> None:
     """Refuse if there is no terminal to ask at."""
     from detent.cli.request import Usage
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_at_terminal():
         raise Usage(
             f"{verb_name} asks before it changes anything, and there is no terminal to ask at",
             way_out="add --yes to do it, or --dry-run to see what it would do",

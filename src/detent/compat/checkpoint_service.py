@@ -97,7 +97,7 @@ class CheckpointService:
         problems = [*differences(claim, session, key), *file_differences(claim, captured.files)]
         if post is not None and self._project.checkpoints.files(post.event.tree.manifest) != captured.files:
             problems.append(f"files have changed since {post.event.name} was taken")
-        if post is None and key not in (current(session), *session.with_status(Status.IN_PROGRESS)):
+        if post is None and key not in (current(session), *session.in_progress):
             problems.append(f"the present belongs to {current(session)}, not to {key}")
         if problems:
             raise Refused(f"{key} of {session.id} is not as the caller says: {'; '.join(problems)}")

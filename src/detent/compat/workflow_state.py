@@ -10,7 +10,6 @@ from datetime import datetime
 from typing import Any
 
 from detent.core.actor import Channel
-from detent.core.session.session import SessionStatus
 from detent.core.session.status import Status
 from detent.documents.workflow import file, from_session, generate_markdown
 from detent.documents.workflow.file import Root, get_workflow_state
@@ -93,7 +92,7 @@ def _change(
         return
     handle.finish(f"{phase['title']} done", phase=key, deliverables=tuple(deliverables or ()), context=context or "")
     state = handle.state
-    if advance and state.status is SessionStatus.ACTIVE and state.ready and not state.with_status(Status.IN_PROGRESS):
+    if advance and not state.has_ended and state.ready and not state.in_progress:
         handle.begin(state.ready[0])
 
 

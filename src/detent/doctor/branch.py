@@ -13,7 +13,7 @@ from detent.core.ci import Annotation, Level, RecordCheck, RerunRow
 from detent.core.decision.approvers import FILE, Approvers
 from detent.core.gate.evidence import Verdict
 from detent.doctor.verification import Demands, verify_bundle
-from detent.doctor.verified import Check, Decided, Outcome
+from detent.doctor.verified import Check, Outcome
 from detent.engine.approvers import read_approvers, trusted_list
 from detent.engine.bundles.git_tree import PUBLISHED, committed_file, committed_tree
 from detent.engine.bundles.publishing import EXTENSION
@@ -86,7 +86,7 @@ def check_record(
         holds=result.is_sound,
         commits=result.commits,
         gates=result.gates,
-        decisions=tuple(map(_decision, result.decisions)),
+        decisions=tuple(decided.describe() for decided in result.decisions),
         annotations=tuple(annotations),
         reruns=tuple(
             RerunRow(
@@ -115,10 +115,3 @@ def _closed(reruns: list[Rerun], session: str, bundle: str) -> Iterator[Annotati
         level = Level.NOTICE if each.verdict is Verdict.PENDING else Level.ERROR
         title = f"{session}: gate {each.gate} of {each.phase} is {each.verdict} here"
         yield Annotation(level=level, title=title, message=each.reason, file=bundle)
-
-
-def _decision(decided: Decided) -> str:
-    where = "".join(f" {part}" for part in (decided.phase, decided.gate) if part)
-    verified = ", verified" if decided.is_verified else ""
-    proof = f"{decided.assurance or 'no proof'}{verified}"
-    return f"commit {decided.commit}: {decided.decision}{where} by {decided.by} ({proof})"

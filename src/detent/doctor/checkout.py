@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from detent.config.place import at_root
 from detent.config.settings import Settings
 from detent.core.checkpoint.manifest import Manifest
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.core.path_text import to_text
 from detent.doctor.verified import Check, note, unchecked, wrong
 from detent.engine.checkpoints.checkpoints import scope_of
@@ -36,9 +36,8 @@ def other_files(directory: str, settings: Settings, manifests: "Manifests", last
         path for path in {*files, *present} - left_out.keys() if _content(files, path) != _content(present, path)
     )
     if differing:
-        shown = ", ".join(map(to_text, differing[:_SHOWN]))
-        more = f" and {len(differing) - _SHOWN} more" if len(differing) > _SHOWN else ""
-        yield wrong(f"the files of {directory} are not those of the last checkpoint: {shown}{more}")
+        shown = listed(list(map(to_text, differing)), _SHOWN)
+        yield wrong(f"the files of {directory} are not those of the last checkpoint: {shown}")
     if left_out:
         shown = ", ".join(map(to_text, sorted(left_out)[:_SHOWN]))
         yield note(f"in no checkpoint, and not compared: {counted(len(left_out), 'file')}: {shown}")

@@ -7,7 +7,7 @@ I2: the documents and the index of the checkpoints equal what the journal says.
 from collections.abc import Iterator
 
 from detent.config.place import INTENT
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.core.session.session import Session
 from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents.checkpoint import INDEX
@@ -53,8 +53,7 @@ def check_checkpoints(
                 message = f"its files are not on this machine: {counted(len(missing), 'object')} missing"
                 yield finding("I7", f"{name} {position.event.name}", message, _ELSEWHERE, WARNING)
             elif missing:
-                listed = ", ".join(missing[:3]) + (f" and {len(missing) - 3} more" if len(missing) > 3 else "")
-                yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed}", _LOST_OBJECT)
+                yield finding("I7", f"{name} {position.event.name}", f"it lacks {listed(missing)}", _LOST_OBJECT)
             archive = position.rollback.archive if position.rollback is not None else None
             if archive is None or project.store.is_shared:
                 continue

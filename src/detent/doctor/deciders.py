@@ -13,7 +13,6 @@ from detent.core.decision.approvers import NOBODY, Approvers
 from detent.core.decision.matching import expected, mismatches
 from detent.core.decision.statement import Statement
 from detent.core.decision.subject import DecisionEvent, needed_assurance, strongest, subject
-from detent.core.gate import gate_name
 from detent.core.gate.voted import Voted
 from detent.core.session.events import Commit, Event, PhaseBegun, PhaseRedone, PhaseSkipped, VoteCast
 from detent.core.session.session import Session
@@ -102,7 +101,7 @@ class Deciders:
         """Why the settings and the approvers give a voter no vote at a gate, whatever roles the session pinned."""
         if self._roles is None or not isinstance(event, VoteCast):
             return None
-        gate = next((gate for gate in before.workflow.by_key[event.phase].gates if gate_name(gate) == event.gate), None)
+        gate = before.workflow.by_key[event.phase].gate(event.gate)
         if not isinstance(gate, Voted):
             return None
         filled = {name: self._roles[name] for name in gate.approvers if name in self._roles}

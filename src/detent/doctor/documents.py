@@ -6,13 +6,13 @@ current phase of the state document agree.
 
 from collections.abc import Iterator
 
-from detent.core.session.session import Session, SessionStatus
-from detent.doctor.finding import FIX, WARNING, Finding, decoded, finding
+from detent.core.session.session import Session
+from detent.doctor.finding import FIX, WARNING, Finding, finding
 from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.documents.state import history_entry, mirror_violations
 from detent.engine.project import Project
 from detent.engine.projections import history
-from detent.engine.projections.publish import edited_documents
+from detent.engine.projections.publish import decoded, edited_documents
 from detent.errors import DetentError
 
 
@@ -55,7 +55,7 @@ def check_history(project: Project, folded: dict[str, Session]) -> Iterator[Find
         yield finding("I2", history.NAME, error.message, FIX)
         return
     for name, session in folded.items():
-        ended = session.status is not SessionStatus.ACTIVE
+        ended = session.has_ended
         if ended and entries.get(name) != history_entry(session):
             what = "has no line" if name not in entries else "has a line that does not match its journal"
             yield finding("I2", history.NAME, f"{name} was {session.status} but {what}", FIX)

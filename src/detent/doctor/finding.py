@@ -1,11 +1,9 @@
 """Findings and repairs: the values that the modules of the doctor exchange."""
 
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
-
-from detent.engine.projections.publish import UNREADABLE
 
 ERROR, WARNING = "error", "warning"
 FIX = "detent doctor --fix"
@@ -41,11 +39,3 @@ def apply_repairs(repairs: Iterable[Repair], *, dry_run: bool) -> list[str]:
         result = repair.act() if not dry_run else None
         done += result if repair.tells and isinstance(result, list) else [repair.text]
     return done
-
-
-def decoded(data: bytes | None) -> Any:
-    """The JSON value in a file; None if there is no file or it cannot be read."""
-    try:
-        return msgspec.json.decode(data) if data is not None else None
-    except UNREADABLE:
-        return None

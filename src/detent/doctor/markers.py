@@ -8,11 +8,11 @@ from contextlib import suppress
 from functools import partial
 
 from detent.core.session.commands import Pause, Resume
-from detent.core.session.session import Session, SessionStatus
-from detent.doctor.finding import FIX, Finding, Repair, apply_repairs, decoded, finding
-from detent.documents import STATE_DOCUMENT
+from detent.core.session.session import Session
+from detent.doctor.finding import FIX, Finding, Repair, apply_repairs, finding
 from detent.engine.project import Project
 from detent.engine.projections.projector import MARKER
+from detent.engine.projections.publish import shown_session
 from detent.errors import Corrupt
 from detent.store.port import PROJECT
 
@@ -24,13 +24,13 @@ def check_markers(project: Project, folded: dict[str, Session]) -> Iterator[Find
     if len(sound) > 1:
         yield finding("I3", ", ".join(sound), "more than one session is marked active", FIX)
     lost = unmarked(project)
-    if lost in folded and folded[lost].status is SessionStatus.ACTIVE and folded[lost].paused_at is None:
+    if lost in folded and not folded[lost].has_ended and folded[lost].paused_at is None:
         message = "the state document is about it, but its marker is gone, so no session is active"
         yield finding("I3", lost, message, FIX)
     for name in marked:
         if name not in project.store.sessions():
             yield finding("I3", name, "the marker names a session that does not exist", FIX)
-        elif name in folded and folded[name].status is not SessionStatus.ACTIVE:
+        elif name in folded and folded[name].has_ended:
             message = f"the marker names a session that was {folded[name].status}"
             yield finding("I3", name, message, "any command finishes that, for example detent adopt")
 
@@ -39,9 +39,7 @@ def unmarked(project: Project) -> str | None:
     """The session that the state document is about, if nothing marks any session as the active one."""
     if project.store.names(MARKER):
         return None
-    document = decoded(project.store.get(STATE_DOCUMENT))
-    flow = document.get("active_workflow") if isinstance(document, dict) else None
-    name = flow.get("session_id") if isinstance(flow, dict) else None
+    name = shown_session(project.store)
     return name if name in project.store.sessions() else None
 
 
@@ -64,7 +62,7 @@ def _marker_repairs(project: Project) -> Iterator[Repair]:
         name = marker.removeprefix(MARKER)
         if name not in known:
             yield Repair(f"remove {marker}: there is no such session", _remove(project, marker))
-        elif name in sound and sound[name].status is not SessionStatus.ACTIVE:
+        elif name in sound and sound[name].has_ended:
             yield Repair(f"remove {marker}: the session has ended", _remove(project, marker, name))
         elif name in sound and name != active:
             yield Repair(f"remove {marker}: {active} was marked later", _remove(project, marker, name))
@@ -74,7 +72,7 @@ def _pause_repairs(project: Project) -> Iterator[Repair]:
     active = project.active()
     for name, session in _sound(project).items():
         handle = project.session(name)
-        if session.status is not SessionStatus.ACTIVE:
+        if session.has_ended:
             continue
         if name == active and session.paused_at is not None:
             yield Repair(f"{name} is marked and goes on", partial(handle.execute, Resume()))

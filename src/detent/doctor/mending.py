@@ -15,7 +15,6 @@ from detent.core.gate.evidence import Facts
 from detent.core.session.commands import RecordRepair
 from detent.core.session.decide import decide
 from detent.core.session.events import TailSetAside
-from detent.core.session.session import SessionStatus
 from detent.doctor.finding import ERROR, FIX, WARNING, Finding, finding
 from detent.engine.policy import Decision, authorize
 from detent.engine.project import Project, check_not_lost
@@ -143,7 +142,7 @@ def _mark_active(project: Project) -> None:
             continue
         # The last note is that of the repair.
         worked_at = session.notes[-2].timestamp if len(session.notes) > 1 else session.started_at
-        if session.status is SessionStatus.ACTIVE and session.paused_at is None and worked_at > latest:
+        if not session.has_ended and session.paused_at is None and worked_at > latest:
             latest, chosen = worked_at, name
     if chosen is not None and project.active() is None:
         with project.store.lock(PROJECT):

@@ -11,7 +11,7 @@ import msgspec
 from detent.core.checkpoint.checkpoint import CheckpointKind, Tree
 from detent.core.checkpoint.manifest import Manifest, tree_digest
 from detent.core.gate import gate_name
-from detent.core.gate.evidence import Facts, GateState, Receipt, Result, Verdict
+from detent.core.gate.evidence import Facts, Result, Verdict
 from detent.core.gate.judge import judgements
 from detent.core.gate.kind import Gate, required_paths
 from detent.core.session.events import CheckpointTaken, Commit, PhaseFinished
@@ -20,6 +20,7 @@ from detent.doctor.deciders import Approved
 from detent.doctor.record import Record
 from detent.doctor.verified import Check, note, unchecked, wrong
 from detent.engine.gates.inputs import FileDigests, changed_since
+from detent.engine.gates.session_check import last_receipt
 from detent.engine.gates.stored import is_intact
 from detent.errors import Corrupt
 from detent.objects.manifest_object import Manifests
@@ -56,7 +57,7 @@ class Rejudge:
 
     def finish(self, session: Session, event: PhaseFinished, commit: Commit) -> Iterator[Check]:
         """The problems of a finish; `session` is the one right before the event."""
-        gates = session.workflow.by_key[event.phase].gates if session.gates_apply else ()
+        gates = session.gates(event.phase)
         self.count += len(gates)
         tree = _taken(event, commit)
         files: _Files | None = None
@@ -91,7 +92,7 @@ class Rejudge:
             problems.append(unchecked(message, way_out="do not ignore the artifacts of phases in .gitignore"))
         changed = dict(facts.changed)
         for gate in gates:
-            receipt = _receipt(session, phase, gate)
+            receipt = last_receipt(session, phase, gate)
             if receipt is None or receipt.inputs is None or receipt.result is not Result.PASSED:
                 continue
             recorded = self._recorded(receipt.inputs)
@@ -166,13 +167,9 @@ def _taken(event: PhaseFinished, commit: Commit) -> Tree | None:
     )
 
 
-def _receipt(session: Session, phase: str, gate: Gate) -> Receipt | None:
-    return session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
-
-
 def _as_recorded(session: Session, phase: str, gates: tuple[Gate, ...]) -> Facts:
     """The facts if the files are as the journal implies: unchanged since a run, and all that must exist is there."""
-    receipts = [receipt for gate in gates if (receipt := _receipt(session, phase, gate)) is not None]
+    receipts = [receipt for gate in gates if (receipt := last_receipt(session, phase, gate)) is not None]
     begun = session.phases[phase].tree
     return Facts(
         exists=frozenset(path for gate in gates for path in required_paths(gate, session.folder)),
@@ -189,7 +186,7 @@ def _without_files(session: Session, phase: str, gates: tuple[Gate, ...]) -> lis
         for gate in gates
         if gate.paths
         or gate.needs_changes
-        or ((receipt := _receipt(session, phase, gate)) is not None and receipt.inputs is not None)
+        or ((receipt := last_receipt(session, phase, gate)) is not None and receipt.inputs is not None)
     ]
     message = f"no checkpoint has all files that {phase} was finished with, which {', '.join(blind)} looked at"
     return [unchecked(message, way_out=_CAPTURE)] if blind else []

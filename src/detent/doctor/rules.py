@@ -6,12 +6,11 @@ An event is looked at with the session right before it, as when it was decided.
 from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
-from detent.core.checkpoint.rollback import restored, rolled_back, tasks_rolled_back
-from detent.core.gate import Gate, gate_name
+from detent.core.checkpoint.rollback import effects
 from detent.core.gate.kind import Opener
 from detent.core.session import events
 from detent.core.session.events import Event, GateEvent, PhaseEvent
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.errors import Refused
@@ -32,7 +31,7 @@ def broken_rules(session: Session, event: Event, version: int, pasts: Mapping[st
 
     `pasts` are the checkpoints before it, by id.
     """
-    if isinstance(event, PhaseEvent | GateEvent) and session.status is not SessionStatus.ACTIVE:
+    if isinstance(event, PhaseEvent | GateEvent) and session.has_ended:
         yield f"{event.phase} went on after the session was {session.status}"
     if isinstance(event, PhaseEvent):
         yield from _of_phase(session, event)
@@ -77,7 +76,7 @@ def _of_gate(session: Session, event: GateEvent) -> Iterator[str]:
     status = session.phases[event.phase].status
     if status is not Status.IN_PROGRESS:
         yield f"gate {event.gate} of {event.phase} got evidence while the phase was {status}"
-    gate = _gate(session, event.phase, event.gate)
+    gate = session.workflow.by_key[event.phase].gate(event.gate)
     if gate is None:
         yield f"{event.phase} has no gate {event.gate}"
         return
@@ -102,10 +101,6 @@ def _of_gate(session: Session, event: GateEvent) -> Iterator[str]:
             pass
 
 
-def _gate(session: Session, phase: str, name: str) -> Gate | None:
-    return next((gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == name), None)
-
-
 def _of_completion(session: Session) -> Iterator[str]:
     counts = session.tasks.counts if len(session.tasks) else {}
     if session.unfinished:
@@ -122,12 +117,7 @@ def _of_rollback(session: Session, event: events.RolledBack, version: int, pasts
     if past is None:
         yield f"it rolled back to {event.name}, and the journal has no such checkpoint before it"
         return
-    if event.paths:
-        phases = {}
-    elif event.undoes is not None:
-        phases = restored(session, past.session, version)
-    else:
-        phases = rolled_back(session, past.session, past.phase, version)
-    tasks = {} if event.paths else tasks_rolled_back(session, past.session)
-    if (phases, tasks) != (event.phases, event.tasks):
+    is_undo = event.undoes is not None
+    expected = effects(session, past.session, past.phase, version, only_paths=bool(event.paths), is_undo=is_undo)
+    if expected != (event.phases, event.tasks):
         yield f"the rollback to {event.name} brought back other phases or tasks than its checkpoint has"

@@ -13,17 +13,17 @@ from functools import partial
 from itertools import count
 from typing import Any, NamedTuple
 
-from detent.core.session.commands import MoveTask, RepairTask
+from detent.core.session.commands import RepairTask
 from detent.core.session.events import TaskRemoved, TaskWritten
-from detent.core.session.session import Session, SessionStatus
-from detent.core.task.lifecycle import Action
+from detent.core.session.session import Session
 from detent.core.task.row import Row, TaskStatus, put_row
 from detent.core.task.rules import damaged_bonds, plan_problems
-from detent.doctor.finding import ERROR, FIX, WARNING, Finding, Repair, apply_repairs, decoded, finding
+from detent.doctor.finding import ERROR, FIX, WARNING, Finding, Repair, apply_repairs, finding
 from detent.documents import SESSION_DOCUMENT
 from detent.documents import task as task_document
 from detent.engine.project import Project
 from detent.engine.projections.adopt_task import TaskAdoption
+from detent.engine.projections.publish import decoded
 from detent.engine.session import SessionHandle
 from detent.render.markdown import impl_plan, todo_list
 from detent.store.port import PROJECT, START
@@ -48,13 +48,13 @@ def check_tasks(project: Project, name: str, *, files: bool = True) -> Iterator[
             yield finding("I8", f"{name}/{view}", "is missing", FIX)
 
 
-def fix_tasks(project: Project, name: str, *, dry_run: bool = False, trust_summaries: bool = False) -> list[str]:
+def fix_tasks(project: Project, name: str, *, dry_run: bool = False) -> list[str]:
     """Repair the journal and the files, and describe each repair. The caller holds no lock.
 
-    An abandoned task that has a summary may be done: it stays as it is unless `trust_summaries`.
+    An abandoned task that has a summary may be done: it stays as it is.
     """
     project.flush()
-    repairs = apply_repairs(_journal_repairs(project, name, trust_summaries=trust_summaries), dry_run=dry_run)
+    repairs = apply_repairs(_journal_repairs(project, name), dry_run=dry_run)
     if repairs and not dry_run:
         project.touched(name)
         project.flush()
@@ -92,7 +92,7 @@ def _check_claims(project: Project, session: Session) -> Iterator[Finding]:
     active = set(session.tasks.with_status(TaskStatus.ACTIVE))
     for task in sorted(session.claims.keys() - active):
         yield finding("I9", task, f"{session.claims[task].owner} holds it, and it is not in progress", "report it")
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return
     for task in sorted(project.session(session.id).tasks.abandoned()):
         claim = session.claims.get(task)
@@ -145,11 +145,11 @@ def _written(project: Project, name: str) -> dict[str, dict[str, Any]]:
 # Repairs of the journal
 
 
-def _journal_repairs(project: Project, name: str, *, trust_summaries: bool) -> Iterator[Repair]:
+def _journal_repairs(project: Project, name: str) -> Iterator[Repair]:
     session = project.journal(name).session()
-    if session.status is SessionStatus.ACTIVE:
+    if not session.has_ended:
         yield from _bond_repairs(project, session)
-        yield from _claim_repairs(project, session, trust_summaries=trust_summaries)
+        yield from _claim_repairs(project, session)
 
 
 def _bond_repairs(project: Project, session: Session) -> Iterator[Repair]:
@@ -165,18 +165,13 @@ def _drop_missing(handle: SessionHandle, task: str, reason: str) -> None:
     handle.execute(RepairTask(task=task, document=handle.tasks.files.document(task), reason=reason))
 
 
-def _claim_repairs(project: Project, session: Session, *, trust_summaries: bool) -> Iterator[Repair]:
+def _claim_repairs(project: Project, session: Session) -> Iterator[Repair]:
     tasks = project.session(session.id).tasks
-    for task in sorted(project.session(session.id).tasks.abandoned()):
+    for task in sorted(tasks.abandoned()):
         claim = session.claims.get(task)
         gone = f"{claim.owner} is gone" if claim else "no claim"
-        if tasks.summary(task) is None or (trust_summaries and session.tasks[task].criteria):
-            # A summary says nothing sure about acceptance criteria.
+        if tasks.summary(task) is None:
             yield Repair(f"give {task} back: {gone}", partial(tasks.release, task, reason=gone))
-        elif trust_summaries:
-            done = MoveTask(task=task, action=Action.DONE, summary=f"{task}-summary.md")
-            handle = project.session(session.id)
-            yield Repair(f"take {task} for done: it has a summary", partial(handle.execute, done))
 
 
 # Repairs of files
@@ -185,7 +180,7 @@ def _claim_repairs(project: Project, session: Session, *, trust_summaries: bool)
 def _file_repairs(project: Project, name: str) -> Iterator[Repair]:
     yield from _session_file_repairs(project, name)
     with project.journal(name).reading() as session:
-        rows, is_open = list(session.tasks), session.status is SessionStatus.ACTIVE
+        rows, is_open = list(session.tasks), not session.has_ended
         is_shown = session.shows_tasks
     edits = False
     for file in _files(project, name, rows):

@@ -6,6 +6,7 @@ from enum import StrEnum
 import msgspec
 
 from detent.core.actor import Assurance
+from detent.core.counted import listed
 from detent.engine.bundles.bundle_file import GitTree
 
 
@@ -49,6 +50,13 @@ class Decided(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     #: Whether its signature was verified here. What is attended cannot be.
     is_verified: bool = False
 
+    def describe(self, *, with_key: bool = False) -> str:
+        where = "".join(f" {part}" for part in (self.phase, self.gate) if part)
+        verified = ", verified" if self.is_verified else ""
+        key = f", key {self.key}" if with_key and self.key else ""
+        proof = f"{self.assurance or 'no proof'}{verified}{key}"
+        return f"commit {self.commit}: {self.decision}{where} by {self.by} ({proof})"
+
 
 class Verification(msgspec.Struct, frozen=True, kw_only=True):
     session: str
@@ -81,6 +89,5 @@ def note(message: str, commit: int = 0) -> Check:
     return Check(outcome=Outcome.NOTE, message=message, commit=commit)
 
 
-def listed_commits(numbers: Sequence[int], most: int = 10) -> str:
-    more = f" and {len(numbers) - most} more" if len(numbers) > most else ""
-    return f"commit{'s' if len(numbers) > 1 else ''} {', '.join(map(str, numbers[:most]))}{more}"
+def listed_commits(numbers: Sequence[int]) -> str:
+    return f"commit{'s' if len(numbers) > 1 else ''} {listed(list(map(str, numbers)), 10)}"

@@ -15,7 +15,7 @@ from detent.core.actor import Actor, spoken_as
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Entry
 from detent.core.gate import Gate
-from detent.core.gate.evidence import GateState, Verdict
+from detent.core.gate.evidence import Verdict
 from detent.core.gate.judge import judge_recorded
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken, RolledBack
@@ -177,7 +177,7 @@ def _agent_state(state: PhaseState) -> dict[str, Any]:
 
 def governance(session: Session, phase: str) -> dict[str, Any]:
     """The verdicts on the gates of the phase, with their evidence."""
-    gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
+    gates = session.gates(phase)
     quality = [_gate_result(session, phase, gate) for gate in gates if not gate.is_compliance]
     compliance = [_gate_result(session, phase, gate) for gate in gates if gate.is_compliance]
     passed = all(result["verdict"] == Verdict.PASS for result in (*quality, *compliance))
@@ -186,7 +186,7 @@ def governance(session: Session, phase: str) -> dict[str, Any]:
 
 def _gate_result(session: Session, phase: str, gate: Gate) -> dict[str, Any]:
     judgement = judge_recorded(session, phase, gate)
-    at_gate = session.phases[phase].gates.get(judgement.gate, GateState())
+    at_gate = session.phases[phase].at_gate(judgement.gate)
     receipt = at_gate.receipt
     return {
         "gate": judgement.gate,

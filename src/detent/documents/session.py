@@ -11,7 +11,7 @@ from detent.documents.state.writing import current_phase, stamp
 def write(session: Session, *, active: bool) -> dict[str, Any]:
     """The document. `active`: the project's marker names this session; otherwise an open session is paused."""
     status = session.status.value
-    if session.status is SessionStatus.ACTIVE and not active:
+    if not session.has_ended and not active:
         status = "paused"
     return {
         "session_id": session.id,

@@ -5,7 +5,6 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from detent.core.session.phase_state import Tokens, ToolUse
-from detent.core.session.session import SessionStatus
 from detent.core.session.status import Status
 from detent.engine.results import Begun, Outcome
 from detent.errors import DetentError
@@ -47,7 +46,7 @@ class Attempt:
     def fail_if_live(self, error: str) -> None:
         """Fail the attempt unless it has ended."""
         state = self._handle.state
-        live = state.status is SessionStatus.ACTIVE and state.phases[self.phase].status is Status.IN_PROGRESS
+        live = not state.has_ended and state.phases[self.phase].status is Status.IN_PROGRESS
         if live and state.token(self.phase) == self.token:
             self._handle.fail(error, token=self.token)
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from detent.config.place import repository
 from detent.core.actor import ActorKind
 from detent.core.gate import gate_name
-from detent.core.session.session import Session, SessionStatus
-from detent.core.session.status import Status
+from detent.core.session.session import Session
 from detent.core.testrun.runner_files import Role, roles
 from detent.core.testrun.weakened import Weakening, removed_tests, weakening
 from detent.engine.gates.checks import protected_patterns
@@ -59,7 +58,7 @@ def check_commit(project: "Project", environment: Mapping[str, str]) -> CommitCh
     if name is None:
         return CommitCheck()
     session = project.session(name).state
-    if session.status is not SessionStatus.ACTIVE or not session.gates_apply or session.now_protected is None:
+    if session.has_ended or not session.gates_apply or session.now_protected is None:
         return CommitCheck(session.id)
     top = repository(project.place.base)
     if top is None:
@@ -72,7 +71,7 @@ def check_commit(project: "Project", environment: Mapping[str, str]) -> CommitCh
 
 def _allowed(project: "Project", session: Session) -> str:
     bound = project.binding.phase if project.binding is not None else None
-    live = (bound,) if bound else session.with_status(Status.IN_PROGRESS)
+    live = (bound,) if bound else session.in_progress
     rewriting = [key for key in live if session.workflow.by_key[key].rewrites_tests]
     if rewriting:
         return f"{', '.join(rewriting)} may rewrite tests"

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from detent.core.actor import ActorKind
-from detent.core.gate.evidence import GateState, Result
+from detent.core.gate.evidence import Result
 from detent.core.gate.kind import gate_name
 from detent.core.session.open_decision import (
     MAX_TASKS,
@@ -16,8 +16,7 @@ from detent.core.session.open_decision import (
     open_decisions,
     recorded_verdicts,
 )
-from detent.core.session.session import Session, SessionStatus
-from detent.core.session.status import Status
+from detent.core.session.session import Session
 from detent.core.task.row import TaskStatus
 from detent.engine.actor import account
 from detent.engine.run_lease import live_lease
@@ -68,16 +67,16 @@ def view_now(project: "Project", session: Session, *, running: bool | None = Non
 
 def verdicts_now(project: "Project", session: Session) -> Judged:
     """The verdicts of the phases in progress. Files are only looked at if a verdict depends on them."""
-    if session.status is not SessionStatus.ACTIVE or not session.gates_apply:
+    if session.has_ended or not session.gates_apply:
         return {}
-    if any(_depends_on_files(session, key) for key in session.with_status(Status.IN_PROGRESS)):
+    if any(_depends_on_files(session, key) for key in session.in_progress):
         return project.session(session.id).gates.judgements()
     return recorded_verdicts(session, lambda path: os.path.exists(os.path.join(project.place.base, path)))
 
 
 def _depends_on_files(session: Session, phase: str) -> bool:
     for gate in session.workflow.by_key[phase].gates:
-        receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
+        receipt = session.phases[phase].at_gate(gate_name(gate)).receipt
         if receipt is not None and receipt.inputs is not None and receipt.result is Result.PASSED:
             return True
     return False

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from detent.config import place as places
 from detent.core.gate.evidence import Facts
-from detent.core.session.session import SessionStatus
 from detent.documents import SESSION_DOCUMENT, SHOWN_WORKFLOW, STATE_DOCUMENT
 from detent.engine.projections.publish import edited_documents
 from detent.engine.projections.task_progress import MAX_WATCHED, read_progress
@@ -72,7 +71,7 @@ def notice_settings(project: "Project", name: str) -> None:
     """Record once that detent.toml was changed, and who was at work."""
     journal, digest = project.journal(name), places.settings_digest(project.place.root)
     session = journal.session()
-    if session.options.settings == digest or session.status is not SessionStatus.ACTIVE:
+    if session.options.settings == digest or session.has_ended:
         return
     from detent.core.session.commands import RecordSettings  # noqa: PLC0415
     from detent.core.session.decide import decide  # noqa: PLC0415

@@ -25,7 +25,7 @@ from detent.core.limits import check_task
 from detent.core.run.choices import RunChoices
 from detent.core.session.events import Commit, Discovery, Event, Options
 from detent.core.session.evolve import evolve, fingerprint
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.task.row import TaskStatus
 from detent.core.workflow.graph import Workflow, problems
 from detent.engine.actor import account, identify, own_lineage
@@ -431,7 +431,7 @@ class Project:
             return self.actor
         if not self.is_damaged(active):
             before = self.journal(active).session()
-            if before.status is not SessionStatus.ACTIVE or (joins and before.task == task.strip()):
+            if before.has_ended or (joins and before.task == task.strip()):
                 return self.actor
         return authorize(self.actor, Decision.REPLACE)
 
@@ -659,7 +659,7 @@ class Project:
 
         journal = self.journal(name)
         with journal.reading() as before:
-            held = before.tasks.with_status(TaskStatus.ACTIVE) if before.status is SessionStatus.ACTIVE else ()
+            held = before.tasks.with_status(TaskStatus.ACTIVE) if not before.has_ended else ()
             claims = [f"{task} of {before.claims[task].owner}" if task in before.claims else task for task in held]
         if held:
             revoked = f"{name} was paused, and these claims on its tasks are revoked: {', '.join(claims)}"

@@ -5,12 +5,10 @@ from typing import TYPE_CHECKING
 from detent.config.place import INTENT
 from detent.core.checkpoint.checkpoint import checkpoint_id
 from detent.core.gate.evidence import Facts
-from detent.core.session.session import SessionStatus
 from detent.core.testrun.seen import SEEN
-from detent.documents import STATE_DOCUMENT
 from detent.engine.outside import edited_session_documents, edited_workflow, notice_settings
 from detent.engine.projections.projector import Projector
-from detent.engine.projections.publish import decoded
+from detent.engine.projections.publish import shown_session
 from detent.errors import Corrupt
 from detent.store.port import PROJECT
 
@@ -93,7 +91,7 @@ class Reconciler:
         from detent.core.session.decide import decide  # noqa: PLC0415
 
         session = journal.session()
-        if session.paused_at is not None and session.status is SessionStatus.ACTIVE:
+        if session.paused_at is not None and not session.has_ended:
             facts = Facts(now=self._project.clock())
             journal.commit(lambda current: decide(current, Resume(), facts), actor=self._project.actor, now=facts.now)
 
@@ -112,10 +110,9 @@ class Reconciler:
 
     def _former(self) -> str | None:
         """The session that is active in the state document; None if there is none, or its journal is damaged."""
-        document = decoded(self._store.get(STATE_DOCUMENT))
-        flow = document.get("active_workflow") if isinstance(document, dict) else None
-        name = flow.get("session_id") if isinstance(flow, dict) else None
-        return name if name in self._store.sessions() and not self._project.is_damaged(str(name)) else None
+        name = shown_session(self._store)
+        is_known = name is not None and name in self._store.sessions()
+        return name if is_known and not self._project.is_damaged(str(name)) else None
 
 
 def edit_facts(project: "Project", active: str) -> Facts:

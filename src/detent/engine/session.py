@@ -61,7 +61,6 @@ from detent.core.session.handover import Handover, expected_paths, handover
 from detent.core.session.obstacle import Obstacle, obstacles
 from detent.core.session.phase_state import Report, Tokens, ToolUse
 from detent.core.session.session import Session
-from detent.core.session.status import Status
 from detent.core.session.token import Token, parse_token
 from detent.core.task.lifecycle import Action
 from detent.engine.actor import account
@@ -393,7 +392,7 @@ class SessionHandle:
         """Open every closed gate of the phase by hand, and resolve the open escalations."""
         if self.state.escalations:
             self.resolve("retry", reason)
-        live = self.state.with_status(Status.IN_PROGRESS) if phase is None else (phase,)
+        live = self.state.in_progress if phase is None else (phase,)
         outcome: Outcome | None = None
         for key in live:
             for judged in self.gates.judgements(key)[key]:
@@ -532,7 +531,7 @@ class SessionHandle:
             # The end of a session may finish its last phase.
             session = self._journal.known()
             phase = None if isinstance(command, Complete) else command.token.phase if command.token else command.phase
-            live = session.with_status(Status.IN_PROGRESS)
+            live = session.in_progress
             key = live[0] if phase is None and live else phase or ""
             if key in session.phases and session.gates_apply:
                 facts = self._phase_facts(session, key, moment)
@@ -559,7 +558,7 @@ class SessionHandle:
         if not self._journal.known().gates_apply:
             return None
         session = self.state
-        live = session.with_status(Status.IN_PROGRESS)
+        live = session.in_progress
         named = command.token.phase if command.token else command.phase
         phase = named if named is not None else live[0] if len(live) == 1 else ""
         is_current = phase in live and command.token in (None, session.token(phase))
@@ -578,7 +577,7 @@ class SessionHandle:
     def _task_facts(self, command: MoveTask, moment: "Moment | None") -> Facts:
         """The abandoned tasks, and the facts for the gates of the phase that tasks move."""
         session = self._journal.known()
-        live = session.with_status(Status.IN_PROGRESS)
+        live = session.in_progress
         is_gated = bool(live) and session.gates_apply
         facts = self._phase_facts(session, live[0], moment) if is_gated else Facts(now=self._project.clock())
         if command.action is not Action.START:

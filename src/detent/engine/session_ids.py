@@ -2,14 +2,12 @@
 
 from contextlib import suppress
 
-import msgspec
-
 from detent.core.session.events import SessionStarted
 from detent.core.session.slug import check_session_id, session_id
 from detent.documents import STATE_DOCUMENT
 from detent.documents import state as state_document
 from detent.engine.projections.projector import Projector
-from detent.engine.projections.publish import UNREADABLE
+from detent.engine.projections.publish import decoded
 from detent.errors import Corrupt, Invalid
 from detent.store.port import START, Store
 
@@ -45,17 +43,10 @@ def state_version(store: Store, projector: Projector) -> int:
     If the document is lost or damaged, the version comes from the journals.
     """
     active = projector.active()
-    stated = state_document.next_version(_decoded(store.get(STATE_DOCUMENT))) - 1
+    stated = state_document.next_version(decoded(store.get(STATE_DOCUMENT))) - 1
     known = store.sessions() if stated == 0 else [active] if active else []
     versions = [stated]
     for name in known:
         with suppress(Corrupt):
             versions.append(projector.journal(name).session().state_version)
     return max(versions)
-
-
-def _decoded(data: bytes | None) -> object:
-    try:
-        return msgspec.json.decode(data) if data is not None else None
-    except UNREADABLE:
-        return None

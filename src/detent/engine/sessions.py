@@ -8,7 +8,7 @@ from detent.core.session.commands import Archive, Pause, Reopen, Resume
 from detent.core.session.decide import decide
 from detent.core.session.listed import Listed
 from detent.core.session.phase_name import phase_name
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.slug import matching_id
 from detent.documents.state.writing import current_phase
 from detent.engine.policy import Decision, authorize
@@ -59,7 +59,7 @@ class Sessions:
         name = self.find(text)
         with self._store.lock(PROJECT):
             session = self._project.journal(name).session()
-            if session.status is not SessionStatus.ACTIVE:
+            if session.has_ended:
                 raise Refused(f"{name} was {session.status}", way_out=f"detent reopen {name}")
             before = self._project.active()
             author = self._project.actor
@@ -73,7 +73,7 @@ class Sessions:
                 # The old marker goes when its session's documents are written.
                 # A damaged one keeps it until it is mended.
                 before = before if before is not None and not self._project.is_damaged(before) else None
-                if before is not None and self._project.journal(before).session().status is SessionStatus.ACTIVE:
+                if before is not None and not self._project.journal(before).session().has_ended:
                     self._commit(before, Pause(reason=f"switched to {name}"), author)
         for touched in (name, before):
             if touched is not None:
@@ -142,7 +142,7 @@ class Sessions:
             with self._project.journal(name).reading() as session:
                 counts = session.tasks.counts
                 status = session.status.value
-                if session.status is SessionStatus.ACTIVE and name != active:
+                if not session.has_ended and name != active:
                     is_run = live_lease(self._store, name, now=self._project.clock()) is not None
                     status = "running" if is_run else "paused"
                 last = session.notes[-1] if session.notes else None

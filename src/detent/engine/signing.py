@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from detent.core.actor import Actor, Channel, Proof
+from detent.core.counted import listed
 from detent.core.decision.approvers import NOBODY
 from detent.core.decision.statement import NONCE_BYTES, Statement, read_statement
 from detent.core.decision.subject import Subject
@@ -39,7 +40,8 @@ def check_files_are_here(project: "Project", session: Session, phase: str) -> No
 
     if paths := sorted(to_text(path) for changed in differing(project, session.id) for path in changed):
         raise Refused(
-            f"the files here are not those of the machine that does {phase}; they differ in {_named(paths)}",
+            f"the files here are not those of the machine that does {phase}; "
+            f"they differ in {listed(paths, _MAX_NAMED)}",
             way_out="detent files bring, then sign",
         )
 
@@ -88,17 +90,12 @@ def proven(
     now = project.files() if files is not None else None
     if files is not None and now is not None and (changed := files.changed(now)):
         raise Refused(
-            f"the files are not those that were shown; changed meanwhile: {_named(changed)}",
+            f"the files are not those that were shown; changed meanwhile: {listed(changed, _MAX_NAMED)}",
             way_out="look at them, and decide again",
         )
     if signer is not None:
         return actor, witness_of(project, actor, statement.session)
     return actor, Witness(project.id, NOBODY, now.digest if now is not None else "", shown=statement)
-
-
-def _named(paths: list[str]) -> str:
-    more = f" and {len(paths) - _MAX_NAMED} more" if len(paths) > _MAX_NAMED else ""
-    return ", ".join(paths[:_MAX_NAMED]) + more
 
 
 def witness_of(project: "Project", actor: Actor, session: str) -> Witness | None:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from detent.core.gate import Opener, gate_name
 from detent.core.gate.closed import closed_gates
-from detent.core.gate.evidence import GateState, Judgement, Verdict
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.open_decision import (
     ANYONE,
     Judged,
@@ -15,7 +15,7 @@ from detent.core.session.open_decision import (
     recorded_verdicts,
     run_command,
 )
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.terminal.canvas import Canvas
 
@@ -37,7 +37,7 @@ def next_commands(
 
     Open decisions of the viewer come first. None of the commands is refused as things are.
     """
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return [START]
     judged = recorded_verdicts(session) if judged is None else judged
     decisions = open_decisions(session, judged, view) if decisions is None else decisions
@@ -50,7 +50,7 @@ def next_commands(
     waits = bool(session.escalations or session.awaiting_review or session.questions)
     commands = [
         *([GO_ON] if is_run(session) and not waits and view.active else []),
-        *(command for key in session.with_status(Status.IN_PROGRESS) for command in _work(session, key, judged, view)),
+        *(command for key in session.in_progress for command in _work(session, key, judged, view)),
         *(f"detent begin {key}" for key in ready),
     ]
     if not commands and not own:
@@ -70,7 +70,7 @@ def _work(session: Session, phase: str, judged: Judged, view: View) -> Iterator[
     if all(_runs_at_finish(session, phase, judgement) for judgement in closed):
         yield f'detent finish {phase} -m "SUMMARY"'
         return
-    is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+    is_alone = len(session.in_progress) == 1
     # A gate that takes names and has no command runs the command of the last test run.
     states = session.phases[phase].gates
     runners = (gate_name(gate) for gate in session.workflow.by_key[phase].gates if gate.runs_tests)
@@ -91,13 +91,13 @@ def _runs_at_finish(session: Session, phase: str, judgement: Judgement) -> bool:
     gate = next(gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == judgement.gate)
     if gate.opened_by is not Opener.RUN or gate.runnable() is None:
         return False
-    state = session.phases[phase].gates.get(judgement.gate, GateState())
+    state = session.phases[phase].at_gate(judgement.gate)
     return judgement.verdict is Verdict.STALE or (judgement.verdict is Verdict.PENDING and state.receipt is None)
 
 
-def command_lines(session: Session, canvas: Canvas, indent: str = "  ", *, view: View = ANYONE) -> list[str]:
+def command_lines(session: Session, canvas: Canvas, *, view: View = ANYONE) -> list[str]:
     """The first next commands, as lines."""
-    return shown_commands(next_commands(session, view), canvas, indent)
+    return shown_commands(next_commands(session, view), canvas)
 
 
 def shown_commands(commands: Sequence[str], canvas: Canvas, indent: str = "  ") -> list[str]:

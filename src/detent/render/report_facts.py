@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Sequence
 import msgspec
 
 from detent.core.gate import gate_name
-from detent.core.gate.evidence import GateState, Receipt
+from detent.core.gate.evidence import Receipt
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit
 from detent.core.session.phase_state import Worker
 from detent.core.session.sandboxing import sandbox_text
@@ -44,7 +44,7 @@ def test_runs(session: Session) -> Iterator[tuple[str, str, int | None, Receipt]
     """Phase, gate, number of tests at the start, and the last run that counts, of each gate that runs tests."""
     for key in session.workflow.order:
         for gate in session.workflow.by_key[key].gates:
-            receipt = session.phases[key].gates.get(gate_name(gate), GateState()).receipt
+            receipt = session.phases[key].at_gate(gate_name(gate)).receipt
             if gate.runs_tests and receipt is not None:
                 known = session.baseline.tests.get(gate.runnable() or "")
                 yield key, gate_name(gate), known.count if known is not None else None, receipt

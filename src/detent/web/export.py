@@ -182,7 +182,7 @@ class _Collected:
                     break
 
     def _add_phase(self, own: str, known: KnownProject, project: Project, session: Session, phase: str) -> None:
-        for gate in session.workflow.by_key[phase].gates if session.gates_apply else ():
+        for gate in session.gates(phase):
             path = address(f"{own}/gate", phase=phase, gate=gate_name(gate))
             self._try(path, partial(gate_screen, known, project, session.id, phase, gate_name(gate)))
         path = address(f"{own}/review", phase=phase)

@@ -16,7 +16,7 @@ import uvicorn
 
 from detent.core.actor import Actor, Channel, Proof
 from detent.engine.actor import attended, identify, own_lineage
-from detent.engine.project import Clock, utc_now
+from detent.engine.project import utc_now
 from detent.engine.stores import user_state
 from detent.errors import DetentError, Invalid, Refused
 from detent.store import disk
@@ -61,8 +61,8 @@ def page_directory() -> str:
     return os.path.join(home, _PAGE)
 
 
-def page_tokens(clock: Clock = utc_now) -> Tokens:
-    return Tokens(page_directory(), clock)
+def page_tokens() -> Tokens:
+    return Tokens(page_directory(), utc_now)
 
 
 class Attendance(msgspec.Struct, frozen=True, kw_only=True):

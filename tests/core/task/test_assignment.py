@@ -6,8 +6,7 @@ from detent.core.task.assignment import agent_for, type_for
 @pytest.mark.parametrize(
     ("said", "agent"),
     [
-        ({"explicit": "x", "meta": "y", "title": "Test it"}, "x"),
-        ({"meta": "y", "title": "Test it", "type": "test"}, "y"),
+        ({"explicit": "x", "title": "Test it"}, "x"),
         ({"title": "Plan the release", "type": "test"}, "planning-agent"),
         ({"title": "DESIGN: schema"}, "planning-agent"),
         ({"title": "Validate input"}, "code-review-test-agent"),
@@ -16,7 +15,7 @@ from detent.core.task.assignment import agent_for, type_for
         ({"title": "Fix review comments"}, "code-developer"),
         ({"title": "Latest planet contest", "type": "test"}, "code-review-test-agent"),
         ({"title": "Latest planet contest", "type": "docs"}, "code-developer"),
-        ({"title": "Something", "explicit": " ", "meta": ""}, "code-developer"),
+        ({"title": "Something", "explicit": " "}, "code-developer"),
         ({}, "code-developer"),
     ],
 )

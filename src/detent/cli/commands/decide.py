@@ -2,10 +2,9 @@
 
 import re
 import shlex
-import sys
 from typing import TYPE_CHECKING, NamedTuple
 
-from detent.cli.person import WAITING, agrees, ask_line
+from detent.cli.person import WAITING, agrees, ask_line, is_at_terminal
 from detent.cli.request import Request, Usage, canvas, local_now, print_error, session_of, write_text
 from detent.cli.verb import session_option, verb
 from detent.errors import DetentError, Refused
@@ -99,7 +98,7 @@ def _check_person(request: Request, session: str | None) -> None:
 
     if not may_decide(request.actor):
         raise Refused("decide is for a person, and this is an agent's shell", way_out="detent decide --json lists it")
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_at_terminal():
         with request.reading() as project:
             is_open = bool(_Look.at(project, session_of(project, session)).own)
         if is_open:
@@ -148,7 +147,6 @@ def _shown(handle: "SessionHandle", look: _Look, entry: "OpenDecision", *, numbe
 
 def _evidence(handle: "SessionHandle", look: _Look, entry: "OpenDecision") -> list[str]:
     """The verdicts of the phase's gates, the end of the last output of a closed one, and the phase's summary."""
-    from detent.core.gate.evidence import GateState
     from detent.render.terminal.gates import gates_text
 
     state, sheet = look.state, canvas()
@@ -160,7 +158,7 @@ def _evidence(handle: "SessionHandle", look: _Look, entry: "OpenDecision") -> li
     judged = handle.gates.judgements(entry.phase)
     if judged[entry.phase]:
         lines += ["", gates_text(state, judged, sheet, ways_out=False)]
-    receipt = phase.gates.get(entry.gate or "", GateState()).receipt
+    receipt = phase.at_gate(entry.gate or "").receipt
     if receipt is not None and receipt.tail and not receipt.is_pass:
         lines += ["", f"the end of the output of `{sheet.clean(receipt.command)}`:"]
         lines += [sheet.paint(f"  {sheet.clean(line)}", "dim") for line in receipt.tail.splitlines()[-_TAIL_LINES:]]

@@ -1,7 +1,6 @@
 """`doctor`: checks journals, documents and hooks."""
 
 import os
-import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -78,7 +77,7 @@ def _mend(request: Request, chosen: str | None, *, yes: bool) -> list[str]:
 
 def _agrees(request: Request, damage: str, *, yes: bool, must: bool) -> bool:
     """Whether a person wants the damage mended; `must` refuses if no person can be asked."""
-    from detent.cli.person import agrees, check_can_be_asked
+    from detent.cli.person import agrees, check_can_be_asked, is_at_terminal
     from detent.engine.confirm import ask
     from detent.engine.policy import Decision
 
@@ -89,7 +88,7 @@ def _agrees(request: Request, damage: str, *, yes: bool, must: bool) -> bool:
         return True
     if must:
         check_can_be_asked("doctor --restore")
-    elif not (sys.stdin.isatty() and sys.stdout.isatty()):
+    elif not is_at_terminal():
         return False
     request.print_notices()
     write_text(damage)

@@ -58,12 +58,7 @@ def export_verb(
         return
     with request.reading() as project:
         data = _exported(project, document, session)
-    if output in (None, "-"):
-        request.print_notices()
-        write_bytes(data)
-        return
-    path = write_file(request, output or "", data)
-    request.answer(lambda canvas: "\n".join(canvas.whole(f"wrote {path}")), {"written": path, "bytes": len(data)})
+    _write(request, output, data)
 
 
 def _export_otlp(
@@ -89,6 +84,10 @@ def _export_otlp(
         )
         return
     data = b"".join(msgspec.json.encode(each) + b"\n" for each in (payloads.traces, payloads.metrics))
+    _write(request, output, data)
+
+
+def _write(request: Request, output: str | None, data: bytes) -> None:
     if output in (None, "-"):
         request.print_notices()
         write_bytes(data)

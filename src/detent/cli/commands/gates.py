@@ -32,7 +32,6 @@ def gates_verb(
         return
     if since is not None:
         raise click.UsageError("--since is about --stats")
-    from detent.core.session.session import SessionStatus
     from detent.render.json.gates import gates_record
     from detent.render.terminal.gates import gates_text
 
@@ -40,7 +39,7 @@ def gates_verb(
         handle = last_session(project, session)
         state, judgements = handle.state, handle.gates.judgements(phase)
         request.notice_unrecorded(project, handle.id)
-        has_ended = state.status is not SessionStatus.ACTIVE
+        has_ended = state.has_ended
         if phase is None and has_ended:
             gated = [each.key for each in state.workflow.phases if each.gates and state.phases[each.key].attempt]
             judgements = {key: handle.gates.judgements(key)[key] for key in gated}

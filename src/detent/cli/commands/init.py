@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from detent.cli.person import is_at_terminal
 from detent.cli.request import Request, write_text
 from detent.cli.verb import verb
 from detent.clients.registry import CLIENTS, with_hooks
@@ -72,7 +73,7 @@ def init_verb(
         return
     discovered, clients = discover(root), on_path()
     path = os.path.join(root, _SETTINGS)
-    asks = not yes and not request.json and sys.stdin.isatty() and sys.stdout.isatty()
+    asks = not yes and not request.json and is_at_terminal()
     chosen = _Chosen(discovered.tests[0].command if discovered.tests else None, (*agents, *clients, None)[0], agents)
     writes = not os.path.lexists(path) and (yes or asks)
     asked = asks and writes

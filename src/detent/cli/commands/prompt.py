@@ -22,7 +22,7 @@ def prompt_verb(request: Request, phase: str | None, session: str | None) -> Non
     with request.reading() as project:
         handle = project.session(session)
         state = handle.state
-        live = (*state.with_status(Status.IN_PROGRESS), *state.unfinished)
+        live = (*state.in_progress, *state.unfinished)
         if phase is None and not live:
             raise NotFound(f"all phases of {state.id} are done", way_out="detent prompt PHASE")
         key = known_phase(state, phase) if phase else live[0]

@@ -2,18 +2,16 @@
 
 import os
 import re
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from detent.cli.person import agrees, ask_line, check_can_be_asked
+from detent.cli.person import agrees, ask_line, check_can_be_asked, is_at_terminal
 from detent.cli.request import Request, canvas, local_now, session_of, write_text
 from detent.cli.verb import Verb, checkpoint_or_none, session_option, verb
 from detent.core.counted import counted
 from detent.core.path_text import from_text
 from detent.core.session.decide_phase import known_phase
-from detent.core.session.session import SessionStatus
 from detent.engine.policy import Decision
 from detent.errors import Invalid, NotFound
 
@@ -156,7 +154,7 @@ def _chosen(request: Request, session: str | None) -> str | None:
     """The checkpoint that the person chooses from the list; None for none."""
     from detent.render.terminal.checkpoints import Taken, list_text
 
-    if request.json or not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if request.json or not is_at_terminal():
         raise click.UsageError(f"name a checkpoint, a phase, or -N for the last but N-1; {_LIST} lists them")
     request.authorize_early(Decision.ROLLBACK)
     with request.reading() as project:
@@ -199,9 +197,9 @@ def roll_back(request: Request, target: Target, session: str | None, *, dry_run:
                 return _REFUSED
             project.confirm = is_confirmed
         before = handle.state
-        had_ended = before.status is not SessionStatus.ACTIVE
+        had_ended = before.has_ended
         done = target.restore(handle, plan)
-        reopened = had_ended and done.session.status is SessionStatus.ACTIVE
+        reopened = had_ended and not done.session.has_ended
         view = view_now(project, done.session)
     _answer(request, plan if yes else None, done, before=before, now=now, view=view, reopened=reopened)
     return 0

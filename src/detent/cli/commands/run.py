@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
-from detent.cli.person import WAITING
+from detent.cli.person import WAITING, is_at_terminal
 from detent.cli.request import Request, Usage, print_error, write_text
 from detent.cli.run_screen import Screen, Style
 from detent.cli.verb import TEXT, known_workflows, quorum_option, session_option, verb
@@ -94,7 +94,7 @@ def run_verb(
     on = _parsed(address)
     if os.environ.get("DETENT_PHASE"):
         raise Refused("an agent of a run cannot start another run", way_out="detent task add, or ask a person")
-    at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
+    at_terminal = is_at_terminal()
     named = {name: options.pop(name) for name in _RunRequest._fields if name in options}
     asked = _RunRequest(**named, given=RunChoices(agents=_agent_choices(agents), **options))
     if check:
@@ -493,7 +493,7 @@ def _existing(project: "Project", asked: _RunRequest) -> "SessionHandle | None":
             raise NotFound("no session is active", way_out='detent run "TASK"')
         return handle
     task = asked.task.strip()
-    if handle is not None and handle.state.status is SessionStatus.ACTIVE:
+    if handle is not None and not handle.state.has_ended:
         if handle.state.task == task:
             return handle
         raise Refused(

@@ -17,7 +17,6 @@ def status(request: Request, session: str | None = None) -> None:
     """Show where the session stands and the next command."""
     from detent.core.session.open_decision import open_decisions
     from detent.core.session.sandboxing import sandbox_text
-    from detent.core.session.session import SessionStatus
     from detent.engine.decisions import verdicts_now, view_now
     from detent.engine.run_lease import live_lease
     from detent.render.next_commands import START, next_commands
@@ -44,7 +43,7 @@ def status(request: Request, session: str | None = None) -> None:
             runner_text += "".join(f"; {key} needs a worker with {', '.join(needed)}" for key, needed in labels)
     decisions = open_decisions(state, judged, view)
     commands = next_commands(state, view, judged=judged, decisions=decisions)
-    if active and state.status is not SessionStatus.ACTIVE:
+    if active and state.has_ended:
         request.notices.append("the last command was interrupted; the next command, or detent adopt, completes it")
     launched = ((agent.agent_id, agent.sandboxed) for phase in state.phases.values() for agent in phase.delegations)
     sandbox = lease.sandbox if lease else sandbox_text(launched)

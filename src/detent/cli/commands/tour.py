@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
+from detent.cli.person import is_at_terminal
 from detent.cli.request import Request, Usage, write_text
 from detent.cli.verb import verb
 from detent.errors import DetentError, Refused
@@ -41,7 +42,7 @@ def tour_verb(request: Request, *, no_wait: bool, keep: bool, ui: bool) -> None:
     """
     if request.json:
         raise Usage("the tour is for people and has no JSON", way_out="detent tour")
-    if not no_wait and not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not no_wait and not is_at_terminal():
         raise Refused("the tour waits for Enter, and this is no terminal", way_out="detent tour --no-wait")
     if ui:
         from detent.cli.commands.ui import check_extra

@@ -10,7 +10,7 @@ from detent.cli.verb import session_option, verb
 
 if TYPE_CHECKING:
     from detent.doctor.verification import Demands
-    from detent.doctor.verified import Decided, Verification
+    from detent.doctor.verified import Verification
     from detent.render.terminal.canvas import Canvas
 
 _LABEL = 11
@@ -115,7 +115,8 @@ def _lines(result: "Verification", canvas: "Canvas") -> list[str]:
     if result.git is not None:
         at = f" (commit {result.git.commit})" if result.git.commit else ""
         lines += canvas.wrap(f"about git tree {result.git.tree}{at}", "  ")
-    lines += [line for decided in result.decisions for line in canvas.hanging(_decision(decided), "    ", "  ")]
+    for decided in result.decisions:
+        lines += canvas.hanging(decided.describe(with_key=True), "    ", "  ")
     if result.findings:
         lines.append("")
     colours = {Outcome.WRONG: "red", Outcome.UNCHECKED: "yellow", Outcome.NOTE: ""}
@@ -126,11 +127,3 @@ def _lines(result: "Verification", canvas: "Canvas") -> list[str]:
     bad = sum(check.outcome is not Outcome.NOTE for check in result.findings)
     last = "everything that can be checked holds" if result.is_sound else f"{counted(bad, 'finding')}: it does not hold"
     return [*lines, "", canvas.paint(last, "green" if result.is_sound else "red")]
-
-
-def _decision(decided: "Decided") -> str:
-    where = "".join(f" {part}" for part in (decided.phase, decided.gate) if part)
-    verified = ", verified" if decided.is_verified else ""
-    key = f", key {decided.key}" if decided.key else ""
-    proof = f"{decided.assurance or 'no proof'}{verified}{key}"
-    return f"commit {decided.commit}: {decided.decision}{where} by {decided.by} ({proof})"

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from detent.core.actor import Proof
 from detent.core.gate import gate_name
-from detent.core.gate.evidence import GateState, Receipt, Verdict
+from detent.core.gate.evidence import Receipt, Verdict
 from detent.core.gate.judge import judge_recorded
 from detent.core.session.events import Commit, PhaseFinished
 from detent.core.session.evolve import apply
@@ -75,7 +75,7 @@ def finished_gates(commits: Iterable[Commit]) -> list[FinishedGate]:
 def _at_finish(session: Session, event: PhaseFinished, commit: Commit) -> list[FinishedGate]:
     gates: list[FinishedGate] = []
     for gate in session.workflow.by_key[event.phase].gates:
-        state = session.phases[event.phase].gates.get(gate_name(gate), GateState())
+        state = session.phases[event.phase].at_gate(gate_name(gate))
         if state.receipt is None:
             continue
         judged = judge_recorded(session, event.phase, gate)

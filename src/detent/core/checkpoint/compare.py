@@ -56,6 +56,12 @@ class CheckpointDiff(msgspec.Struct, frozen=True, kw_only=True):
         phases = (*self.newly_completed, *self.no_longer_completed)
         return not any((self.added, self.removed, self.modified, phases, self.gates, self.agents))
 
+    @property
+    def files(self) -> tuple[tuple[str, str], ...]:
+        """The files that differ, by path, each with its change: added, removed or modified."""
+        changed = {"added": self.added, "removed": self.removed, "modified": self.modified}
+        return tuple(sorted((path, change) for change, paths in changed.items() for path in paths))
+
     def as_record(self) -> dict[str, Any]:
         """Plain values for JSON, with paths as text."""
         record: dict[str, Any] = msgspec.to_builtins(replace(self, added=(), removed=(), modified=()))

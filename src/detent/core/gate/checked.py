@@ -1,10 +1,18 @@
 """Gates that a run of a check decides: the receipt, retries, and when a passed run is stale."""
 
+from typing import TYPE_CHECKING, cast
+
+from msgspec.structs import replace
+
+from detent.core.counted import listed
 from detent.core.gate.evidence import Facts, GateState, RanBy, Receipt, Result, Verdict
-from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name, listed
+from detent.core.gate.kind import Evidence, Gate, Opener, Ran, gate_name
 from detent.core.gate.program import accepted_name, other_program
 from detent.core.testrun.baseline import Baseline
 from detent.errors import Refused
+
+if TYPE_CHECKING:
+    import msgspec
 
 #: Variables that a reason names; the receipt has all of them.
 _MAX_NAMES = 8
@@ -136,6 +144,9 @@ class Checked(Gate):
     def way_out(self, phase: str, state: GateState) -> str:
         return f"detent gate run {gate_name(self)}"
 
+    def __post_init__(self) -> None:
+        self.check_settings()
+
     def check_settings(self) -> None:
         """Refuse entries of `env` that cannot be used."""
         if not self.env:
@@ -160,6 +171,28 @@ class Checked(Gate):
         return f", {self.max_iterations} times at most"
 
 
+class OneCommand(Checked):
+    """For kinds whose check is one command, which a person can set."""
+
+    __slots__ = ()
+
+    @property
+    def command(self) -> str | None:
+        """The command of the check; None if the settings name none."""
+        return None
+
+    def runnable(self) -> str | None:
+        return self.command
+
+    def with_command(self, command: str) -> Gate:
+        return cast("Gate", replace(cast("msgspec.Struct", self), command=command))
+
+    def with_shortfall(self, receipt: Receipt) -> Receipt:
+        """The receipt of a pass, with the reason if it is not enough."""
+        short = self.shortfall(receipt, Baseline())
+        return receipt if short is None else receipt.because(short)
+
+
 def _left_out(receipt: Receipt) -> str:
     """The part of the reason that names what the check did not get."""
     if not receipt.left_out:
@@ -169,10 +202,7 @@ def _left_out(receipt: Receipt) -> str:
     text = f"; PATH lacked {', '.join(entries)}" if entries else ""
     if names:
         line = ", ".join(f'"{name}"' for name in names[:1])
-        more = f" and {len(names) - _MAX_NAMES} more" if len(names) > _MAX_NAMES else ""
-        text += (
-            f"; variables left out: {', '.join(names[:_MAX_NAMES])}{more} (a gate passes one on with env = [{line}])"
-        )
+        text += f"; variables left out: {listed(names, _MAX_NAMES)} (a gate passes one on with env = [{line}])"
     return text
 
 

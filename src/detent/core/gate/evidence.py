@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from enum import StrEnum
 
 import msgspec
+from msgspec.structs import replace
 
 from detent.core.actor import Assurance
 from detent.core.checkpoint.checkpoint import Tree
@@ -149,6 +150,10 @@ class Receipt(_Value, frozen=True, kw_only=True):
     #: The tests that were named to show a bug, and those that did: they failed on the files of the start, and pass now.
     named: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()
+
+    def because(self, error: str, result: Result | None = None) -> "Receipt":
+        """The same run with this error, which is the same from run to run; with another result if one is given."""
+        return replace(self, result=result or self.result, error=error, signature=error)
 
     @property
     def is_pass(self) -> bool:

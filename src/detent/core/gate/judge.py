@@ -57,7 +57,7 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, exists: frozense
     Inputs count as unchanged. `exists` are the required paths that exist, if that is known.
     The gates of a completed phase are open: it was finished with every gate open.
     """
-    receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
+    receipt = session.phases[phase].at_gate(gate_name(gate)).receipt
     unchanged = {receipt.inputs: ()} if receipt is not None and receipt.inputs is not None else {}
     judgement = judge(session, phase, gate, replace(NOTHING_KNOWN, changed=unchanged, exists=exists))
     if judgement.verdict is Verdict.PASS or session.phases[phase].status is not Status.COMPLETED:
@@ -68,7 +68,7 @@ def judge_recorded(session: Session, phase: str, gate: Gate, *, exists: frozense
 
 def evidence_of(session: Session, phase: str, gate: Gate, facts: Facts) -> Evidence:
     state = session.phases[phase]
-    gate_state = state.gates.get(gate_name(gate), GateState())
+    gate_state = state.at_gate(gate_name(gate))
     return Evidence(
         session.folder, state, gate_state, facts, session.baseline, session.programs, session.options.assurance
     )

@@ -24,8 +24,6 @@ if TYPE_CHECKING:
 START = "start"
 #: The end of a command that runs tests, if no test command is known.
 GIVEN_COMMAND = " -- YOUR TEST COMMAND"
-#: How many paths a reason names.
-_MAX_LISTED = 3
 
 
 class Opener(StrEnum):
@@ -430,8 +428,3 @@ def gate_name(gate: Gate) -> str:
 
 def required_paths(gate: Gate, folder: str) -> tuple[str, ...]:
     return tuple(path.replace("{artifact_folder}", folder) for path in gate.paths)
-
-
-def listed(paths: "tuple[str, ...] | list[str]") -> str:
-    more = f" and {len(paths) - _MAX_LISTED} more" if len(paths) > _MAX_LISTED else ""
-    return ", ".join(paths[:_MAX_LISTED]) + more

@@ -1,7 +1,7 @@
 """Coverage of a run, from the reports that it wrote: in all, and of the changed lines."""
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from typing import NamedTuple
 
 from detent.core.gate.kind import CheckRunner, Ran
@@ -38,9 +38,7 @@ class ChangedCoverage(NamedTuple):
     uncovered: tuple[str, ...]
 
 
-def of_changed(
-    report: Coverage, changed: Mapping[str, Mapping[int, bytes]], is_excluded: "Collection[str]" = ()
-) -> ChangedCoverage:
+def of_changed(report: Coverage, changed: Mapping[str, Mapping[int, bytes]]) -> ChangedCoverage:
     """The coverage of the changed lines.
 
     A changed file that the report does not have counts as uncovered, if the report has files of its language: no test
@@ -52,7 +50,7 @@ def of_changed(
     covered = count = 0
     uncovered: list[str] = []
     for path, lines in sorted(changed.items()):
-        if path in tests or test_directory(path) is not None or path in is_excluded:
+        if path in tests or test_directory(path) is not None:
             continue
         left_out = {line for line, text in lines.items() if _LEFT_OUT.search(text)}
         if path in report:

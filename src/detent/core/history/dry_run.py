@@ -240,8 +240,8 @@ class _Walk:
         state = tried.phases[event.phase].gates[event.gate]
         if event.receipt.aside is None and event.receipt.command:
             self._ran.setdefault(event.phase, {})[event.receipt.command] = state
-        old = _gate(pinned, event.phase, event.gate)
-        new = _gate(tried, event.phase, event.gate) if tried.gates_apply else None
+        old = pinned.workflow.by_key[event.phase].gate(event.gate)
+        new = tried.workflow.by_key[event.phase].gate(event.gate) if tried.gates_apply else None
         if old is None or new == old or event.receipt.aside is not None:
             return
         if new is None:
@@ -280,7 +280,7 @@ class _Walk:
             yield _step(commit, event.phase, Outcome.PASSED, gate=event.gate, reason=reason)
 
     def _finish(self, pinned: Session, tried: Session, event: events.PhaseFinished, commit: Commit) -> Iterator[Step]:
-        gates = tried.workflow.by_key[event.phase].gates if tried.gates_apply else ()
+        gates = tried.gates(event.phase)
         facts = _facts(pinned, tried, event, commit)
         for gate in gates:
             outcome, reason = self._judge(tried, event.phase, gate, facts)
@@ -310,7 +310,7 @@ class _Walk:
 
     def _judge(self, tried: Session, phase: str, gate: Gate, facts: Facts) -> tuple[Outcome, str]:
         """The outcome of a gate at a finish."""
-        state = tried.phases[phase].gates.get(gate_name(gate), GateState())
+        state = tried.phases[phase].at_gate(gate_name(gate))
         if gate.opened_by is Opener.RUN and state.approved_by is None:
             usable = self._usable(phase, gate, state)
             if usable is None:
@@ -342,7 +342,7 @@ class _Walk:
 
 def _facts(pinned: Session, tried: Session, event: events.PhaseFinished, commit: Commit) -> Facts:
     """The facts that the record implies: every path that a gate of the record asked for existed."""
-    gates = pinned.workflow.by_key[event.phase].gates if pinned.gates_apply else ()
+    gates = pinned.gates(event.phase)
     required = (path for gate in gates for path in required_paths(gate, pinned.folder))
     begun = tried.phases[event.phase].tree
     taken = next(
@@ -363,7 +363,7 @@ def _facts(pinned: Session, tried: Session, event: events.PhaseFinished, commit:
 
 def _judged(session: Session, phase: str, gate: Gate) -> tuple[Verdict, str]:
     """The verdict of a gate after a run, with nothing changed since."""
-    receipt = session.phases[phase].gates.get(gate_name(gate), GateState()).receipt
+    receipt = session.phases[phase].at_gate(gate_name(gate)).receipt
     changed = {receipt.inputs: ()} if receipt is not None and receipt.inputs is not None else {}
     judged = judge(session, phase, gate, Facts(changed=dict(changed), now=session.updated_at))
     return judged.verdict, judged.reason
@@ -381,10 +381,6 @@ def _outcome(gate: Gate, verdict: Verdict) -> Outcome:
 
 def _people(gate: Gate) -> str:
     return (gate.seats() if isinstance(gate, Voted) else "") or ANYONE
-
-
-def _gate(session: Session, phase: str, name: str) -> Gate | None:
-    return next((gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == name), None)
 
 
 def _words(name: str) -> str:

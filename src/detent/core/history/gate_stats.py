@@ -304,7 +304,7 @@ class _Walk:
     def _is_open(self, session: Session, passage: _Passage) -> bool:
         phase, name = passage.key.phase, passage.key.gate
         # A person may have set another command since the begin.
-        gate = next((gate for gate in session.workflow.by_key[phase].gates if gate_name(gate) == name), passage.gate)
+        gate = session.workflow.by_key[phase].gate(name) or passage.gate
         return judge_recorded(session, phase, gate).verdict is Verdict.PASS
 
 

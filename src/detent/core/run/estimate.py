@@ -6,7 +6,7 @@ from typing import Any
 
 from detent.core.session.budget import FEWEST_USUAL, MOST_USUAL
 from detent.core.session.phase_state import PhaseState
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 
 
@@ -27,7 +27,7 @@ def usual_minutes(history: Sequence[Mapping[str, Any]], workflow: str) -> dict[s
 def minutes_left(session: Session, usual: Mapping[str, float], now: datetime, parallel: int = 1) -> float | None:
     """The remaining minutes; None if the usual duration of an open phase is unknown, or no time remains."""
     open_phases = [key for key in session.active_order if session.phases[key].status is not Status.COMPLETED]
-    if session.status is not SessionStatus.ACTIVE or not all(key in usual for key in open_phases):
+    if session.has_ended or not all(key in usual for key in open_phases):
         return None
     left = {key: _left(session.phases[key], usual[key], now) for key in open_phases}
     longest: dict[str, float] = {}

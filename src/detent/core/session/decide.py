@@ -43,7 +43,7 @@ from detent.core.session.events import (
     SettingsChanged,
     TaskMoved,
 )
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.lifecycle import Action
 from detent.core.task.row import TaskStatus
@@ -79,7 +79,7 @@ def decide(session: Session, command: Command, facts: Facts = NOTHING_KNOWN) -> 
 
 
 def _check_active(session: Session) -> None:
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         ended = f"{session.ended_at:%Y-%m-%d %H:%M}" if session.ended_at else "an unknown time"
         raise Refused(
             f"session {session.id} was {session.status} at {ended}; nothing more can happen in it",
@@ -98,7 +98,7 @@ def _over_budget(
 
 
 def _decide_session(session: Session, command: SessionCommand) -> tuple[Event, ...]:
-    has_ended = session.status is not SessionStatus.ACTIVE
+    has_ended = session.has_ended
     if has_ended and isinstance(command, Pause | Resume):
         raise Refused(f"{session.id} was {session.status}", way_out="detent reopen")
     match command:
@@ -123,7 +123,7 @@ def _decide_session(session: Session, command: SessionCommand) -> tuple[Event, .
         case RecordSettings():
             if session.options.settings == command.digest:
                 raise Refused(f"{session.id} has recorded this detent.toml already")
-            working = {phase: session.phases[phase].agent for phase in session.with_status(Status.IN_PROGRESS)}
+            working = {phase: session.phases[phase].agent for phase in session.in_progress}
             return (SettingsChanged(digest=command.digest, working=working),)
         case SetRunOptions():
             chosen = session.options.run.updated(command.given)
@@ -136,7 +136,7 @@ def _decide_session(session: Session, command: SessionCommand) -> tuple[Event, .
 
 def _reopen(session: Session, command: Reopen) -> tuple[Event, ...]:
     """Reopen a session that has ended, with a new attempt of its last phase if all phases are finished."""
-    if session.status is SessionStatus.ACTIVE:
+    if not session.has_ended:
         raise Refused(f"{session.id} has not ended", way_out="detent resume")
     reason = check_optional("a reason", command.reason, MAX_REASON)
     reopened = SessionReopened(reason=reason)

@@ -12,7 +12,7 @@
 from collections.abc import Iterator
 
 from detent.core.checkpoint.checkpoint import CheckpointKind, Taken, Tree, checkpoint_id, checkpoint_name
-from detent.core.checkpoint.rollback import live_beside, restored, rolled_back, tasks_rolled_back
+from detent.core.checkpoint.rollback import effects, live_beside
 from detent.core.gate.evidence import Facts
 from detent.core.limits import MAX_REASON, check_optional
 from detent.core.session.commands import CheckpointCommand, Rollback, TakeCheckpoint
@@ -29,7 +29,6 @@ from detent.core.session.events import (
     RolledBack,
 )
 from detent.core.session.session import Session
-from detent.core.session.status import Status
 from detent.errors import Conflict, Refused
 
 
@@ -43,7 +42,7 @@ def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> It
             case PhaseBegun() | PhaseRedone():
                 kind, taken = CheckpointKind.PRE, Taken.STARTED
             case PhaseFinished():
-                gates = session.workflow.by_key[event.phase].gates if session.gates_apply else ()
+                gates = session.gates(event.phase)
                 approved = any(gate.needs_quorum for gate in gates)
                 kind, taken = CheckpointKind.POST, Taken.APPROVED if approved else Taken.SUCCESS
             case PhaseFailed():
@@ -57,7 +56,7 @@ def checkpoints(session: Session, events: tuple[Event, ...], facts: Facts) -> It
 
 def current(session: Session) -> str:
     """The phase that a checkpoint of the present belongs to: in progress, else begun last, else the first."""
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if live:
         return live[0]
     begun = [key for key in session.workflow.order if session.phases[key].attempt]
@@ -73,7 +72,7 @@ def decide_checkpoint(session: Session, command: CheckpointCommand, facts: Facts
         note = check_optional("a note", command.note, MAX_REASON)
         phase = current(session)
         if command.phase is not None and command.phase != phase:
-            if command.phase not in session.with_status(Status.IN_PROGRESS):
+            if command.phase not in session.in_progress:
                 raise Refused(f"phase {command.phase} is not in progress; the present belongs to {phase}")
             phase = command.phase
         return (_of_present(session, facts, Taken.NOTE, facts.tree, phase=phase, note=note),)
@@ -94,13 +93,10 @@ def _rollback(session: Session, command: Rollback, facts: Facts) -> tuple[Event,
             way_out="finish or fail it first, or use --phase-only or --paths",
         )
     safety = _of_present(session, facts, Taken.SAFETY, command.before, phase=current(session))
-    tasks = {} if command.paths else tasks_rolled_back(session, command.past)
-    if command.paths:
-        phases = {}
-    elif command.undoes is not None:
-        phases = restored(session, command.past, version)
-    else:
-        phases = rolled_back(session, command.past, target.phase, version)
+    is_undo = command.undoes is not None
+    phases, tasks = effects(
+        session, command.past, target.phase, version, only_paths=bool(command.paths), is_undo=is_undo
+    )
     event = RolledBack(
         id=checkpoint_id(session.id, facts.now, f"rollback {version}"),
         to=target.id,

@@ -11,13 +11,12 @@ from detent.core.session.budget import budget_escalation
 from detent.core.session.commands import GateCommand, Redo
 from detent.core.session.decide_phase import checked_report, decide_phase, known_phase, with_completion
 from detent.core.session.events import Event
-from detent.core.session.session import Question, Session
+from detent.core.session.session import RESOLUTIONS, Question, Session
 from detent.core.session.status import Status
 from detent.core.testrun.baseline import OTHERS, KnownTests
 from detent.errors import Invalid, NotFound, Refused
 
 DECISIONS = ("continue", "review", "redo")
-ACTIONS = ("retry", "skip", "cancel")
 #: The most questions that can be open at once, and the most choices of one.
 MAX_QUESTIONS = 20
 MAX_CHOICES = 20
@@ -67,9 +66,9 @@ def decide_gate(session: Session, command: GateCommand, facts: Facts) -> tuple[E
 
 
 def find_gate(session: Session, phase: str, name: str) -> Gate:
-    for gate in session.workflow.by_key[phase].gates:
-        if gate_name(gate) == name:
-            return gate
+    gate = session.workflow.by_key[phase].gate(name)
+    if gate is not None:
+        return gate
     raise NotFound(f"phase {phase} has no gate {name}; it has {_gate_names(session, phase)}")
 
 
@@ -83,7 +82,7 @@ def _check(session: Session, command: commands.CheckGate, facts: Facts) -> tuple
     if gate.opened_by is not Opener.RUN:
         raise Refused(f"gate {command.gate} of {phase} is not decided by a run")
     event = events.GateChecked(phase=phase, gate=command.gate, receipt=command.receipt)
-    before = session.phases[phase].gates.get(command.gate, GateState())
+    before = session.phases[phase].at_gate(command.gate)
     after = gate_after(before, event, at=facts.now, by="")
     exhausted = None if command.receipt.aside is not None else gate.exhausted(after, session.baseline)
     raised = () if exhausted is None else (_exhaustion(phase, command.gate, after, exhausted),)
@@ -119,7 +118,7 @@ def _accept_loss(session: Session, command: commands.AcceptLoss) -> events.LossA
             f"{len(command.names)} tests are more than the {MAX_ACCEPTED} that can be accepted by name",
             way_out=f"detent gate baseline {command.gate} -m WHY makes the present tests the baseline",
         )
-    receipt = session.phases[phase].gates.get(command.gate, GateState()).receipt
+    receipt = session.phases[phase].at_gate(command.gate).receipt
     lost, count = (receipt.lost, receipt.lost_count) if receipt is not None else ({}, 0)
     failing = receipt.protected.failing if receipt is not None and receipt.protected is not None else ()
     accepts = receipt is not None and gate.accepts_findings
@@ -222,7 +221,7 @@ def _phase_of_agent(session: Session, agent_id: str) -> str:
 
 
 def _ask(session: Session, command: commands.Ask) -> events.QuestionAsked:
-    if command.phase not in session.with_status(Status.IN_PROGRESS):
+    if command.phase not in session.in_progress:
         raise Refused(
             f"phase {command.phase} is not in progress, so no agent waits for an answer", way_out="detent status"
         )
@@ -260,8 +259,8 @@ def _open_question(session: Session, id_: str | None) -> Question:
 
 
 def _resolve(session: Session, command: commands.Resolve) -> tuple[Event, ...]:
-    if command.action not in ACTIONS:
-        raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(ACTIONS)}")
+    if command.action not in RESOLUTIONS:
+        raise Invalid(f"{command.action!r} resolves nothing; say {', '.join(RESOLUTIONS)}")
     asked = [entry for entry in session.escalations if command.phase in (None, entry.phase)]
     if not asked:
         raise Refused("nothing waits for a decision", way_out="detent why")

@@ -252,7 +252,7 @@ def _complete(session: Session, command: Complete, facts: Facts) -> tuple[Event,
     _check_tasks_done(session, command)
     unfinished = session.unfinished
     merged = _commit_name(command.merged_commit)
-    if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.with_status(Status.IN_PROGRESS):
+    if len(session.tasks) and unfinished == session.workflow.order[-1:] == session.in_progress:
         # The last phase reviews the work of the tasks, so completing the session finishes it.
         finished = _finish(session, Finish(phase=unfinished[0], summary="all tasks are done and looked at"), facts)
         return *finished, SessionCompleted(merged_commit=merged, forced=_open_tasks(session) > 0)
@@ -320,7 +320,7 @@ def live_phase(session: Session, phase: str | None) -> str:
     """The named phase; without a name, the only phase in progress."""
     if phase is not None:
         return known_phase(session, phase)
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if len(live) == 1:
         return live[0]
     if live:
@@ -395,7 +395,7 @@ def _way_out(session: Session, phase: str) -> str:
 
 
 def _nothing_ready(session: Session) -> str:
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     failed = session.with_status(Status.FAILED)
     if live:
         return f"no phase is ready to begin; {', '.join(live)} must be finished first"

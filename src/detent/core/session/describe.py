@@ -5,7 +5,7 @@ from typing import assert_never
 
 from detent.core.actor import spoken_as
 from detent.core.checkpoint.checkpoint import Taken
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.core.gate.evidence import Receipt
 from detent.core.session import events
 from detent.core.session.events import CheckpointTaken, Event
@@ -50,7 +50,7 @@ def describe(event: Event, named: Named = str) -> str:
         case events.GateChecked():
             return f"{event.gate} at {named(event.phase)}: {_receipt_text(event.receipt)}"
         case events.LossAccepted():
-            return f"accepted the loss of {', '.join(event.names[:3])}{_more(event.names)}: {event.reason}"
+            return f"accepted the loss of {listed(event.names)}: {event.reason}"
         case events.GateCommandSet():
             return f"set the command of {event.gate} to {event.command}: {event.reason}"
         case events.BaselineRecorded():
@@ -138,7 +138,3 @@ def _receipt_text(receipt: Receipt) -> str:
     lost = f", but it lost {receipt.lost_count} of the tests of the baseline" if receipt.lost_count else ""
     aside = f", which decides nothing: {receipt.aside}" if receipt.aside else ""
     return f"{receipt.result}{lost}{aside}"
-
-
-def _more(names: tuple[str, ...]) -> str:
-    return f" and {len(names) - 3} more" if len(names) > 3 else ""

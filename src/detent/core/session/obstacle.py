@@ -8,7 +8,7 @@ import msgspec
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.open_decision import ANYONE, View, open_decisions
 from detent.core.session.phase_name import phase_name
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 
 
@@ -34,7 +34,7 @@ def obstacles(
     view: View = ANYONE,
 ) -> tuple[Obstacle, ...]:
     """The obstacles of the session, most urgent first; empty if a phase can begin and none is in progress."""
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return (Obstacle(message=f"the session is {session.status}", way_out='detent start WORKFLOW "TASK"'),)
     decisions = [
         Obstacle(phase=entry.phase, message=entry.what, way_out=entry.command)
@@ -61,7 +61,7 @@ def obstacles(
             message=f"attempt {state.attempt} is in progress{f' with {state.agent}' if state.agent else ''}",
             way_out=f"detent finish {key} -m SUMMARY",
         )
-        for key in session.with_status(Status.IN_PROGRESS)
+        for key in session.in_progress
         for state in (session.phases[key],)
         if key not in held
     ]
@@ -80,7 +80,7 @@ def obstacles(
 def overdue(session: Session, now: datetime) -> tuple[Overdue, ...]:
     """The phases in progress whose attempt exceeds its limit, in graph order."""
     phases = []
-    for key in session.with_status(Status.IN_PROGRESS):
+    for key in session.in_progress:
         limit, begun = session.workflow.by_key[key].timeout_minutes, session.phases[key].begun
         minutes = int((now - begun).total_seconds() // 60) if begun is not None else 0
         if limit is not None and minutes > limit:

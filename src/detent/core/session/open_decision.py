@@ -21,7 +21,7 @@ from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.phase_name import phase_name
-from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, SessionStatus, resolve_commands
+from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
@@ -127,7 +127,7 @@ def open_decisions(session: Session, judged: Judged | None = None, view: View = 
 
     `judged` are the verdicts of the phases in progress; without them, the verdicts that the journal supports.
     """
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return ()
     verdicts = recorded_verdicts(session) if judged is None else judged
     listed = _Listed(session, view)
@@ -147,8 +147,8 @@ def escalations_open(session: Session, view: View = ANYONE) -> tuple[OpenDecisio
     return tuple(_placed(session, entry) for entry in _Listed(session, view).escalations())
 
 
-def reviews_open(session: Session, view: View = ANYONE) -> tuple[OpenDecision, ...]:
-    return tuple(_placed(session, entry) for entry in _Listed(session, view).reviews())
+def reviews_open(session: Session) -> tuple[OpenDecision, ...]:
+    return tuple(_placed(session, entry) for entry in _Listed(session, ANYONE).reviews())
 
 
 def _placed(session: Session, entry: OpenDecision) -> OpenDecision:
@@ -162,7 +162,7 @@ def recorded_verdicts(
     if not session.gates_apply:
         return {}
     verdicts = {}
-    for key in session.with_status(Status.IN_PROGRESS):
+    for key in session.in_progress:
         gates = session.workflow.by_key[key].gates
         there = frozenset(path for gate in gates for path in required_paths(gate, session.folder) if exists(path))
         verdicts[key] = tuple(judge_recorded(session, key, gate, exists=there) for gate in gates)
@@ -195,7 +195,7 @@ class _Listed:
         self._named = "" if view.active else f" --session {session.id}"
         #: A run repeats checks and attempts, now or when it goes on.
         self._is_run = view.running or is_run(session)
-        self._is_alone = len(session.with_status(Status.IN_PROGRESS)) == 1
+        self._is_alone = len(session.in_progress) == 1
 
     def question(self, question: Question) -> OpenDecision:
         return OpenDecision(
@@ -349,9 +349,8 @@ class _Listed:
 
     def _needed(self, phase: str, name: str) -> Assurance:
         """The weakest assurance of a vote at the gate."""
-        gates = self._session.workflow.by_key[phase].gates
-        stated = next((gate.assurance for gate in gates if gate_name(gate) == name), None)
-        return stated or self._session.options.assurance
+        gate = self._session.workflow.by_key[phase].gate(name)
+        return (gate and gate.assurance) or self._session.options.assurance
 
     def _voters_left(self, phase: str, gate: Gate, judgement: Judgement) -> tuple[str, ...]:
         """The people who can still vote, if the viewer cannot; empty if the viewer can."""
@@ -369,7 +368,7 @@ class _Listed:
         return tuple(sorted(left)) or ("another person",)
 
     def _state(self, phase: str, gate: str) -> GateState:
-        return self._session.phases[phase].gates.get(gate, GateState())
+        return self._session.phases[phase].at_gate(gate)
 
     def _since(self, phase: str) -> datetime | None:
         """The last time that something happened at a gate of the phase, or an agent of it ended."""

@@ -11,6 +11,7 @@ from detent.core.session.status import Status
 from detent.sha256 import sha256
 
 _encode = msgspec.json.Encoder().encode
+_FRESH = GateState()
 #: Maximum number of artifacts and of deliverables of an attempt. The last ones are kept.
 MAX_PATHS = 1_000
 
@@ -152,6 +153,10 @@ class PhaseState(_OverRedos, frozen=True, kw_only=True, omit_defaults=True):
 
     def digest(self) -> bytes:
         return sha256(_encode(self)).digest()
+
+    def at_gate(self, name: str) -> GateState:
+        """The state of a gate; that of a fresh one before anything happened at it."""
+        return self.gates.get(name, _FRESH)
 
     @property
     def all_tokens(self) -> Tokens:

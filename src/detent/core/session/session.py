@@ -8,11 +8,12 @@ from typing import Any
 
 import msgspec
 
+from detent.core.gate import Gate
 from detent.core.gate.evidence import Program, Toolchain
 from detent.core.gate.registry import decode_gate
 from detent.core.lazy import lazy
 from detent.core.session.events import Claim, Discovery, Options
-from detent.core.session.phase_state import PhaseState
+from detent.core.session.phase_state import PhaseState, Tokens
 from detent.core.session.phases import Phases
 from detent.core.session.status import Status
 from detent.core.session.token import Token
@@ -156,6 +157,14 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
     def gates_apply(self) -> bool:
         return self.options.gates
 
+    def gates(self, phase: str) -> tuple[Gate, ...]:
+        """The gates that the phase has to pass."""
+        return self.workflow.by_key[phase].gates if self.options.gates else ()
+
+    @property
+    def all_tokens(self) -> Tokens:
+        return sum((state.all_tokens for state in self.phases.values()), Tokens())
+
     def is_supervised(self, phase: str) -> bool:
         """Whether a person reviews the phase before later phases begin."""
         chosen = self.options.supervised
@@ -186,6 +195,15 @@ class Session(msgspec.Struct, frozen=True, kw_only=True, dict=True):
             if phase.rewrites_tests and (state := self.phases[phase.key]).protected is not None and state.completed
         ]
         return max(rewritten)[1] if rewritten else None
+
+    @property
+    def has_ended(self) -> bool:
+        return self.status is not SessionStatus.ACTIVE
+
+    @property
+    def in_progress(self) -> tuple[str, ...]:
+        """The phases in progress, in graph order."""
+        return self.phases.with_status(Status.IN_PROGRESS)
 
     @property
     def unfinished(self) -> tuple[str, ...]:

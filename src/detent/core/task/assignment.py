@@ -21,15 +21,15 @@ _TYPE_WORDS = {
 _TYPE_AGENTS = {"test": "code-review-test-agent"}
 
 
-def agent_for(*, explicit: str | None = None, meta: str | None = None, title: str = "", type: str | None = None) -> str:  # noqa: A002
+def agent_for(*, explicit: str | None = None, title: str = "", type: str | None = None) -> str:  # noqa: A002
     """The agent that is named, that the first matching word of the title or the type means, or code-developer."""
-    named = (explicit or "").strip() or (meta or "").strip()
+    named = (explicit or "").strip()
     return named or _first_match(title, _BY_AGENT_WORD) or _TYPE_AGENTS.get(type or "", DEFAULT_AGENT)
 
 
-def type_for(title: str, default: str = "feature") -> str:
-    """The type that the first matching word of the title means."""
-    return _first_match(title, _BY_TYPE_WORD) or default
+def type_for(title: str) -> str:
+    """The type that the first matching word of the title means, or feature."""
+    return _first_match(title, _BY_TYPE_WORD) or "feature"
 
 
 def _first_match(title: str, meanings: Mapping[str, str]) -> str | None:

@@ -42,6 +42,10 @@ class Phase(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbi
     #: What the agents of the phase are told, in the words of the project.
     instructions: str = ""
 
+    def gate(self, name: str) -> Gate | None:
+        """The gate of this name."""
+        return next((gate for gate in self.gates if gate_name(gate) == name), None)
+
 
 class Workflow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True, dict=True):
     """A phase graph with a name. `phases` is in declaration order, which breaks ties everywhere."""

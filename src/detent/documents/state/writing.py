@@ -9,7 +9,7 @@ from datetime import datetime
 from typing import Any
 
 from detent.core.gate import Gate, gate_name
-from detent.core.gate.evidence import GateState, Judgement, Verdict
+from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.gate.judge import judge_recorded
 from detent.core.gate.kind import required_paths
 from detent.core.session.budget import BudgetStatus, budget_status, spent
@@ -30,7 +30,7 @@ def write(
 
     `journal` is the journal position of the document, for detecting changes that Detent did not make.
     """
-    doc = running(session) if session.status is SessionStatus.ACTIVE and not idle else _ended(session)
+    doc = running(session) if not session.has_ended and not idle else _ended(session)
     if journal is not None and doc["active_workflow"] is not None:
         doc["active_workflow"]["journal"] = journal
     return prune_workflow_history({**doc, "workflow_history": list(workflow_history)})
@@ -60,7 +60,7 @@ def current_phase(session: Session) -> str | None:
 
     None before the first phase: a pending phase is never the current one.
     """
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if live:
         return live[0]
     ended = (Status.COMPLETED, Status.FAILED)
@@ -215,7 +215,7 @@ def _gate_records(session: Session, phase: str) -> Document:
         judgement = judge_recorded(session, phase, gate)
         records["gates"].append(_listed(session, phase, gate, judgement))
         is_open = judgement.verdict is Verdict.PASS
-        record = gate.state_record(state.gates.get(gate_name(gate), GateState()), is_open=is_open)
+        record = gate.state_record(state.at_gate(gate_name(gate)), is_open=is_open)
         if record is not None:
             _add(records, *record)
     return records | _delegations(state)

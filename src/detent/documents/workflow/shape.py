@@ -245,7 +245,7 @@ def _session_status(session: Session, phases: list[dict[str, Any]]) -> str:
 
 def _current_phase(session: Session, phases: list[dict[str, Any]]) -> str | None:
     """The first active phase, else the first failed one; None between two phases."""
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return None
     for wanted in ("active", "failed"):
         for phase in phases:

@@ -6,8 +6,7 @@ The environment variables count only as far as the journal agrees: an agent that
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from detent.core.session.session import Session, SessionStatus
-from detent.core.session.status import Status
+from detent.core.session.session import Session
 from detent.engine.agents.environment import PHASE, SESSION, STATE, TOKEN
 
 if TYPE_CHECKING:
@@ -33,7 +32,7 @@ def read_binding(project: "Project", environment: Mapping[str, str]) -> AgentBin
 
 def bound_phase(session: Session, environment: Mapping[str, str]) -> str | None:
     phase = environment.get(PHASE, "")
-    if environment.get(SESSION) != session.id or session.status is not SessionStatus.ACTIVE:
+    if environment.get(SESSION) != session.id or session.has_ended:
         return None
-    is_live = phase in session.with_status(Status.IN_PROGRESS)
+    is_live = phase in session.in_progress
     return phase if is_live and environment.get(TOKEN) == str(session.token(phase)) else None

@@ -3,7 +3,6 @@
 from typing import TYPE_CHECKING
 
 from detent.core.path_text import to_text
-from detent.core.session.session import SessionStatus
 from detent.errors import DetentError
 from detent.render.report_facts import MOST_FILES, Changes, FileChange
 from detent.render.terminal.diff import FileDiff
@@ -21,7 +20,7 @@ def changes_of(handle: "SessionHandle") -> Changes | None:
     positions = handle.checkpoints.all()
     if not positions:
         return None
-    is_over = handle.state.status is not SessionStatus.ACTIVE
+    is_over = handle.state.has_ended
     try:
         comparison = handle.checkpoints.compare(positions[0].event.id, positions[-1].event.id if is_over else "now")
         return Changes(since=comparison.diff.a, until=comparison.diff.b, files=tuple(_files(comparison)))
@@ -30,11 +29,8 @@ def changes_of(handle: "SessionHandle") -> Changes | None:
 
 
 def _files(comparison: "Comparison") -> list[FileChange]:
-    diff = comparison.diff
-    changes = {"added": diff.added, "removed": diff.removed, "modified": diff.modified}
-    changed = sorted((path, change) for change, paths in changes.items() for path in paths)
     files = []
-    for number, (path, change) in enumerate(changed):
+    for number, (path, change) in enumerate(comparison.diff.files):
         # Only so many are shown, and counting lines takes long.
         lines = "\n".join(comparison.text_diff(path)).split("\n") if number < MOST_FILES else []
         counts = FileDiff(path=path, change=change, lines=lines).counts

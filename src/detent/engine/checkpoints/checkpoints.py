@@ -10,6 +10,7 @@ from detent.config.place import CHECKPOINTS, INTENT, Place, is_worktree
 from detent.config.settings import CheckpointSettings
 from detent.core.checkpoint.checkpoint import Taken, Tree
 from detent.core.checkpoint.manifest import Entry, Manifest
+from detent.core.counted import listed
 from detent.core.path_text import to_text
 from detent.core.session.events import CheckpointTaken, Commit, RolledBack
 from detent.core.session.evolve import apply, evolve
@@ -124,9 +125,8 @@ class Checkpoints:
             to_text(path) for path, reason in left_out.items() if reason == MAY_HOLD_SECRETS and path not in before
         )
         if new:
-            more = f" and {len(new) - _MAX_NAMED} more" if len(new) > _MAX_NAMED else ""
             self.notices.append(
-                f"not in checkpoints, because they may hold secrets: {', '.join(new[:_MAX_NAMED])}{more}; "
+                f"not in checkpoints, because they may hold secrets: {listed(new, _MAX_NAMED)}; "
                 "let git ignore them, or name them in secrets of [checkpoint] in detent.toml"
             )
 

@@ -16,9 +16,7 @@ def file_diffs(
     """The files up to `limit` lines in all, 0 being no limit; and how many files are not included in full."""
     files: list[FileDiff] = []
     room, in_full = limit, 0
-    diff = comparison.diff
-    changes = {"added": diff.added, "removed": diff.removed, "modified": diff.modified}
-    changed = sorted((path, change) for change, paths in changes.items() for path in paths)
+    changed = comparison.diff.files
     for number, (path, change) in enumerate(changed):
         if limit and not room:
             break

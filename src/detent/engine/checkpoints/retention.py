@@ -4,8 +4,6 @@ from collections.abc import Iterable
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from detent.core.session.session import SessionStatus
-
 if TYPE_CHECKING:
     from detent.engine.project import Project
 
@@ -16,5 +14,5 @@ def old_snapshots(project: "Project", names: Iterable[str], keep: timedelta) -> 
     ended: dict[str, bool] = {}
     for session in {name.partition("/")[0] for name in names} & known:
         state = project.journal(session).session()
-        ended[session] = state.status is not SessionStatus.ACTIVE and now - state.updated_at >= keep
+        ended[session] = state.has_ended and now - state.updated_at >= keep
     return sorted(name for name in names if ended.get(name.partition("/")[0], False))

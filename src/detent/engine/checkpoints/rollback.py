@@ -24,7 +24,7 @@ from detent.core.path_text import from_text, is_inside, to_text
 from detent.core.session.commands import Rollback
 from detent.core.session.decide import decide
 from detent.core.session.events import CheckpointTaken
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.documents.checkpoint import Position
 from detent.engine.checkpoints.checkpoints import Checkpoints
 from detent.engine.checkpoints.rollback_plan import Planner, RollbackPlan, Target
@@ -267,7 +267,7 @@ class Rollbacks:
         session = self._project.journal(intent.session).session()
         self._project.touched(intent.session)
         try:
-            if session.status is SessionStatus.ACTIVE and self._project.active() is None:
+            if not session.has_ended and self._project.active() is None:
                 self._project.store.put(MARKER + intent.session, b"")
             self._forget()
         except StoreFailed as failure:

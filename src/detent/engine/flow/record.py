@@ -172,8 +172,8 @@ class FlowFiles:
 
     # Outputs
 
-    def output_path(self, number: int, step: str, kind: str = "out") -> str:
-        return self.path(_ending(number, step, kind))
+    def output_path(self, number: int, step: str) -> str:
+        return self.path(_ending(number, step, "out"))
 
     def keep_output(self, number: int, step: str, output: bytes) -> bytes:
         """Write the output of a step without secrets; returns the redacted output."""

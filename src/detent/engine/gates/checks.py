@@ -91,7 +91,7 @@ class GateChecks:
     def facts(self, session: Session, phase: str, now: datetime, moment: "Moment | None" = None) -> Facts:
         """The facts for judging the gates of a phase, of the files at the moment given."""
         moment = moment or self._moments(None)
-        gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
+        gates = session.gates(phase)
         paths = (path for gate in gates for path in required_paths(gate, session.folder))
         exists = frozenset(path for path in paths if os.path.exists(os.path.join(self._base, path)))
         changed, damaged = {}, {}

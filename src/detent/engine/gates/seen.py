@@ -7,7 +7,6 @@ import msgspec
 
 from detent.core.actor import Actor, ActorKind, Channel
 from detent.core.gate.evidence import RanBy
-from detent.core.session.status import Status
 from detent.core.testrun.seen import MAX_OUTPUT, SEEN
 from detent.engine.projections.publish import UNREADABLE
 from detent.engine.redact_command import redact_text
@@ -58,7 +57,7 @@ def record_seen(project: "Project", session: str) -> tuple[str, ...]:
 def _record(handle: "SessionHandle", run: SeenRun) -> list[str]:
     """The phases with a gate that the run is evidence for."""
     at, phases = datetime.fromtimestamp(run.at, UTC), []
-    for phase in handle.state.with_status(Status.IN_PROGRESS):
+    for phase in handle.state.in_progress:
         if run.taken and _is_recorded(handle, phase, run):
             continue
         if handle.gates.observe(phase, run.command, run.output[-MAX_OUTPUT:], run.exit_code, noted_at=at) is not None:

@@ -160,5 +160,4 @@ class SessionCheck(NamedTuple):
 
 
 def last_receipt(session: Session, phase: str, gate: Gate) -> Receipt | None:
-    state = session.phases[phase].gates.get(gate_name(gate))
-    return state.receipt if state else None
+    return session.phases[phase].at_gate(gate_name(gate)).receipt

@@ -14,7 +14,6 @@ from detent.core.session.commands import AcceptLoss, CheckGate, RecordBaseline, 
 from detent.core.session.decide_gate import find_gate
 from detent.core.session.decide_phase import known_phase, live_phase
 from detent.core.session.session import Session
-from detent.core.session.status import Status
 from detent.engine.policy import Decision
 from detent.engine.redact_command import redact_text
 from detent.engine.results import Outcome
@@ -54,7 +53,7 @@ class SessionGates:
     def judgements(self, phase: str | None = None) -> dict[str, tuple[Judgement, ...]]:
         """The verdict on every gate of the phases in progress, or of the one named."""
         session = self._handle.state
-        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (known_phase(session, phase),)
+        phases = session.in_progress if phase is None else (known_phase(session, phase),)
         now = self._project.clock()
         gated = {key for key in phases if session.workflow.by_key[key].gates}
         return {key: judgements(session, key, self._facts(session, key, now)) if key in gated else () for key in phases}
@@ -80,12 +79,12 @@ class SessionGates:
         Checks that run last, such as a merge, run only if every other gate of their phase is open.
         """
         session = self._handle.state
-        phases = session.with_status(Status.IN_PROGRESS) if phase is None else (live_phase(session, phase),)
+        phases = session.in_progress if phase is None else (live_phase(session, phase),)
         ran: list[tuple[str, str]] = []
         for key in phases:
-            gates = session.workflow.by_key[key].gates if session.gates_apply else ()
+            gates = session.gates(key)
             for gate in sorted(gates, key=lambda gate: gate.runs_last):
-                state = session.phases[key].gates.get(gate_name(gate), GateState())
+                state = session.phases[key].at_gate(gate_name(gate))
                 if gate.runnable() is None or state.escalated is not None:
                     continue
                 if gate.runs_last and any(
@@ -120,7 +119,7 @@ class SessionGates:
         closed = {judgement.gate for judgement in judged if judgement.verdict is not Verdict.PASS}
         for gate in session.workflow.by_key[phase].gates:
             name = gate_name(gate)
-            state = session.phases[phase].gates.get(name, GateState())
+            state = session.phases[phase].at_gate(name)
             if name not in closed - done or gate.runnable() is None or state.escalated is not None:
                 continue
             if gate.runs_last and closed != {name}:
@@ -178,7 +177,7 @@ class SessionGates:
         `noted_at` is the time at which a hook noted the run; the caller holds PROJECT then.
         """
         session = self._handle.state
-        gates = session.workflow.by_key[phase].gates if session.gates_apply else ()
+        gates = session.gates(phase)
         output = redact_text(output) if gates else ""
         for gate in gates:
             receipt = self.checks.observed(session, gate, command, output, exit_code, noted_at)
@@ -199,7 +198,7 @@ class SessionGates:
         """All tests that the last run of a gate lost. The receipt only names the first of them."""
         session = self._handle.state
         declared = find_gate(session, phase, gate)
-        receipt = session.phases[phase].gates.get(gate, GateState()).receipt
+        receipt = session.phases[phase].at_gate(gate).receipt
         if receipt is not None and declared.accepts_findings and receipt.findings:
             if receipt.finding_count > len(receipt.findings):
                 raise Refused(

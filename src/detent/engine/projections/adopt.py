@@ -5,7 +5,7 @@ import msgspec
 from detent.core.actor import Actor
 from detent.core.gate.evidence import Facts
 from detent.core.session.events import DocumentAdopted, Event
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.documents import STATE_DOCUMENT
 from detent.documents.state.edits import edit_events
 from detent.engine.journal import SessionJournal
@@ -100,7 +100,7 @@ def _read_edit(session: Session, name: str, text: bytes, facts: Facts) -> tuple[
         return (), []
     if name != STATE_DOCUMENT:
         return (), [f"{name} only shows the session; change it with detent, or edit {STATE_DOCUMENT}"]
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return (), [f"session {session.id} is {session.status}"]
     try:
         edited = msgspec.json.decode(text)

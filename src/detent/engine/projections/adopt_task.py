@@ -6,8 +6,6 @@ is rejected.
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-import msgspec
-
 from detent.core.flow.reference import task_properties
 from detent.core.flow.step import step_problems
 from detent.core.gate.evidence import Facts
@@ -22,7 +20,7 @@ from detent.core.task.lifecycle import Action, action_for
 from detent.core.task.row import Row, TaskStatus, put_row, row_of
 from detent.documents import task as task_document
 from detent.engine.projections.adopt import Adoption
-from detent.engine.projections.publish import UNREADABLE, digest
+from detent.engine.projections.publish import decoded, digest
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.projections.task_files import TaskFiles
 from detent.engine.projections.task_progress import MAX_WATCHED
@@ -86,7 +84,7 @@ class TaskAdoption:
             data = self._project.store.get(name)
             if data is None or self._is_restored(stem, data):
                 continue
-            document = _decoded(data)
+            document = decoded(data)
             reasons = _problems(document, stem)
             task = canonical(stem) if not reasons else stem
             if not reasons and (task in edits or (self._row(stem) is None and self._has(task))):
@@ -100,7 +98,7 @@ class TaskAdoption:
 
     def _is_restored(self, stem: str, data: bytes) -> bool:
         """Whether Detent wrote the file. An older one that was restored is no edit, and is written again."""
-        document = _decoded(data)
+        document = decoded(data)
         row = self._row(stem)
         if row is None or not task_document.is_untouched(document) or document["id"] != stem:
             return False
@@ -244,10 +242,3 @@ def _commands(session: Session, edits: list[_Edit], claim: Claim) -> list[Comman
     reason = "written by hand" if new else "edited by hand"
     write = [WriteTasks(documents=tuple(documents), reason=reason, gathers=True)] if documents else []
     return [*write, *moves]
-
-
-def _decoded(data: bytes) -> Any:
-    try:
-        return msgspec.json.decode(data)
-    except UNREADABLE:
-        return None

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.documents.state import history_entry
 from detent.engine.projections.publish import UNREADABLE
 from detent.errors import Corrupt
@@ -89,7 +89,7 @@ def rebuild(store: Store, ended: list[Session], reopened: frozenset[str] = froze
 
 def with_ended(entries: list[dict[str, Any]], sessions: Iterable[Session]) -> list[dict[str, Any]]:
     """The entries and those of the sessions that have ended, oldest first."""
-    ended = [history_entry(session) for session in sessions if session.status is not SessionStatus.ACTIVE]
+    ended = [history_entry(session) for session in sessions if session.has_ended]
     return _ordered([*entries, *ended])
 
 

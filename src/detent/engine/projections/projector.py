@@ -9,10 +9,10 @@ from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
 from detent.config.place import Place
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.documents import SESSION_DOCUMENT, STATE_DOCUMENT
 from detent.engine.journal import SessionJournal
-from detent.engine.projections.publish import decoded, encode, witness
+from detent.engine.projections.publish import encode, shown_session, witness
 from detent.engine.projections.publish import publish as write_documents
 from detent.errors import Corrupt
 from detent.store.port import Store
@@ -117,10 +117,8 @@ class Projector:
 
         if active is not None:
             return None
-        document = decoded(self._store.get(STATE_DOCUMENT))
-        flow = document.get("active_workflow") if isinstance(document, dict) else None
-        name = str(flow.get("session_id")) if isinstance(flow, dict) else ""
-        if name not in sessions or (sessions[name].paused_at is None and sessions[name].status is SessionStatus.ACTIVE):
+        name = shown_session(self._store) or ""
+        if name not in sessions or (sessions[name].paused_at is None and not sessions[name].has_ended):
             return None
         past = history.recent_history(self._store)
         return encode(state_document.write(sessions[name], workflow_history=past, idle=True))
@@ -146,7 +144,7 @@ class Projector:
             publish_checkpoints(self._store, journal, self._files)
         self._publish_tasks(journal)
         journal.save_snapshot()
-        ended = session.status is not SessionStatus.ACTIVE
+        ended = session.has_ended
         recorded = history.record(self._store, session) if ended else history.withdraw(self._store, session.id)
         if recorded:
             witness(self._store, history.NAME)
@@ -215,7 +213,7 @@ class Projector:
                 sessions.append(self.journal(name).session())
         if self.is_history_damaged():
             keep_rejected(self._store, history.NAME)
-        active = frozenset(session.id for session in sessions if session.status is SessionStatus.ACTIVE)
+        active = frozenset(session.id for session in sessions if not session.has_ended)
         history.rebuild(self._store, [session for session in sessions if session.id not in active], active)
         from detent.documents.checkpoint import INDEX  # noqa: PLC0415 - looking needs none of it
 

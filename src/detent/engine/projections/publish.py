@@ -7,9 +7,11 @@ after, so a crash between the two leaves a document that the ledger knows. Any o
 import os
 from collections.abc import Mapping
 from itertools import count
+from typing import Any
 
 import msgspec
 
+from detent.documents import STATE_DOCUMENT
 from detent.sha256 import sha256
 from detent.store.port import Store
 
@@ -28,12 +30,20 @@ def encode(document: object) -> bytes:
     return msgspec.json.format(msgspec.json.encode(document), indent=2) + b"\n"
 
 
-def decoded(data: bytes | None) -> object:
+def decoded(data: bytes | None) -> Any:
     """The JSON value; None without data, and for data that is not JSON."""
     try:
         return msgspec.json.decode(data) if data is not None else None
     except UNREADABLE:
         return None
+
+
+def shown_session(store: Store) -> str | None:
+    """The session that the state document shows; None if it shows none, or cannot be read."""
+    document = decoded(store.get(STATE_DOCUMENT))
+    flow = document.get("active_workflow") if isinstance(document, dict) else None
+    name = flow.get("session_id") if isinstance(flow, dict) else None
+    return name if isinstance(name, str) else None
 
 
 def publish(store: Store, documents: Mapping[str, bytes], *, overwrite: bool = False) -> list[str]:

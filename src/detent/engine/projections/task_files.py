@@ -42,7 +42,7 @@ from detent.documents import PUBLISHED_TASKS
 from detent.documents import task as task_document
 from detent.documents.state.writing import current_phase
 from detent.engine.journal import SessionJournal
-from detent.engine.projections.publish import UNREADABLE, encode, publish_views
+from detent.engine.projections.publish import decoded, encode, publish_views
 from detent.engine.projections.rejected_edits import keep_rejected
 from detent.engine.projections.task_progress import MAX_WATCHED, Progress, read_progress
 from detent.errors import Corrupt
@@ -286,10 +286,7 @@ class TaskFiles:
         data = self._store.get(name)
         if data is None:
             return None
-        try:
-            document = msgspec.json.decode(data)
-        except UNREADABLE:
-            return {}
+        document = decoded(data)
         return document if isinstance(document, dict) else {}
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Any
 
 from detent.core.session.open_decision import ANYONE, View
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.next_commands import next_commands, progress
 
@@ -17,14 +17,14 @@ def session_record(session: Session, view: View = ANYONE) -> dict[str, Any]:
         "workflow": session.workflow.name,
         "work_id": session.work_id,
         "status": session.status,
-        "active": view.active and session.status is SessionStatus.ACTIVE,
+        "active": view.active and not session.has_ended,
         "version": session.version,
         "branch": session.branch,
         "artifact_folder": session.folder,
         "started_at": session.started_at,
         "ended_at": session.ended_at,
         "progress": {"completed": done, "total": total, "skipped": len(session.with_status(Status.SKIPPED))},
-        "in_progress": session.with_status(Status.IN_PROGRESS),
+        "in_progress": session.in_progress,
         "failed": session.with_status(Status.FAILED),
         "ready": session.ready,
         "awaiting_review": session.awaiting_review,

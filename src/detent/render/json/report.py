@@ -8,7 +8,6 @@ from detent.core.gate.judge import judge_recorded
 from detent.core.session.attempts import attempts
 from detent.core.session.describe import describe
 from detent.core.session.events import Commit
-from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session
 from detent.render.json.record import session_record
 from detent.render.report_facts import Changes, sandbox_of, test_runs, work_of
@@ -17,7 +16,7 @@ from detent.render.report_facts import Changes, sandbox_of, test_runs, work_of
 def report_record(session: Session, commits: Iterable[Commit], changes: Changes | None) -> dict[str, Any]:
     """The facts of the report: files, tests, gates with evidence, failures, who worked, who decided, cost."""
     journal = list(commits)
-    used = sum((state.all_tokens for state in session.phases.values()), Tokens())
+    used = session.all_tokens
     decided = (commit for commit in journal if commit.actor.proof is not None)
     return {
         "session": session_record(session),

@@ -15,7 +15,6 @@ from detent.core.gate.kinds.tests import counts_text
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import CheckpointTaken, Commit
 from detent.core.session.phase_name import phase_name
-from detent.core.session.phase_state import Tokens
 from detent.core.session.session import Session, SessionStatus
 from detent.core.session.status import Status
 from detent.core.task.row import Row
@@ -63,7 +62,7 @@ def report_text(session: Session, commits: Iterable[Commit], changes: Changes | 
 
 
 def _head(session: Session, until: datetime, journal: Sequence[Commit]) -> Iterator[str]:
-    used = tokens_text(sum((state.all_tokens for state in session.phases.values()), Tokens()))
+    used = tokens_text(session.all_tokens)
     done, all_phases = len(session.with_status(Status.COMPLETED)), len(session.workflow.order)
     skipped = len(session.with_status(Status.SKIPPED))
     yield f"- Session: {escaped(session.id)}" + (f" ({session.work_id})" if session.work_id else "")

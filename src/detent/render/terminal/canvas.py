@@ -12,6 +12,8 @@ import msgspec
 from detent.core.session.status import Status
 
 LEAST_WIDTH = 40
+#: Columns of the label of a fact.
+FACT_COLUMNS = 13
 #: A word of a command, with what is in quotes.
 _WORDS = re.compile(r"(?:\"[^\"]*\"|'[^']*'|[^\s\"'])+")
 _JOINER, _EMOJI_FORM = "\u200d", "\ufe0f"
@@ -67,6 +69,15 @@ class Canvas(msgspec.Struct, frozen=True, kw_only=True, dict=True):
         head = f"{label:<{columns}}"
         first, *rest = self.wrap(text, " " * columns)
         return "\n".join([(self.paint(head, colour) if colour else head) + first[columns:], *rest])
+
+    def fact(self, label: str, text: str) -> str:
+        """A text beside its label, in the columns of all facts."""
+        return self.labelled(label, text, FACT_COLUMNS, colour="cyan")
+
+    def fact_commands(self, label: str, lines: list[str]) -> list[str]:
+        """Lines of commands, which are indented as facts are, with their label."""
+        first, *rest = lines
+        return [self.paint(f"{label:<{FACT_COLUMNS}}", "cyan") + first.replace(" " * FACT_COLUMNS, "", 1), *rest]
 
     def hanging(self, text: str, indent: str, first: str) -> list[str]:
         """`text` wrapped at `indent`, its first line at `first`."""

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.render.terminal.canvas import Canvas
 
 _MAX_SHOWN = 8
@@ -45,8 +45,7 @@ def _use_lines(used_by: Sequence[Use], canvas: Canvas) -> Iterator[str]:
     for use in used_by:
         by_path.setdefault((use.session, use.path), []).append(use.checkpoint)
     for (session, path), names in list(by_path.items())[:_MAX_SHOWN]:
-        more = f" and {len(names) - _MAX_SHOWN} more" if len(names) > _MAX_SHOWN else ""
-        yield from canvas.hanging(f"{path} in {', '.join(names[:_MAX_SHOWN])}{more} of {session}", "      ", "    ")
+        yield from canvas.hanging(f"{path} in {listed(names, _MAX_SHOWN)} of {session}", "      ", "    ")
     if len(by_path) > _MAX_SHOWN:
         yield f"    and {len(by_path) - _MAX_SHOWN} more; --json lists all"
     if not by_path:

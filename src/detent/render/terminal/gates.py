@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.core.gate.evidence import Judgement, Verdict
 from detent.core.session.phase_name import phase_name
 from detent.core.session.session import Session
@@ -44,8 +44,7 @@ def _named(session: Session, phase: str, judgement: Judgement, canvas: Canvas) -
     for kind, names in receipt.named_tests.items() if receipt is not None else ():
         others = [name for name in names if name not in judgement.reason]
         if others:
-            more = f" and {len(others) - _MOST_NAMED} more" if len(others) > _MOST_NAMED else ""
-            yield from canvas.hanging(f"{kind}: {', '.join(others[:_MOST_NAMED])}{more}", " " * 12, " " * 10)
+            yield from canvas.hanging(f"{kind}: {listed(others, _MOST_NAMED)}", " " * 12, " " * 10)
 
 
 def _headline(judgements: Sequence[Judgement]) -> str:

@@ -109,13 +109,12 @@ def _is_open(session: Session, need: PersonNeeded) -> bool:
         case Need.WORK if need.about in session.tasks:
             return session.tasks[need.about].status is TaskStatus.BLOCKED
         case Need.WORK | Need.APPROVAL:
-            return need.phase in session.with_status(Status.IN_PROGRESS) and not _is_passed(session, need)
+            return need.phase in session.in_progress and not _is_passed(session, need)
 
 
 def _is_passed(session: Session, need: PersonNeeded) -> bool:
     """Whether the request is about a gate that was opened meanwhile."""
-    gates = session.workflow.by_key[need.phase].gates
-    gate = next((gate for gate in gates if gate_name(gate) == need.about), None)
+    gate = session.workflow.by_key[need.phase].gate(need.about)
     return gate is not None and judge_recorded(session, need.phase, gate).verdict is Verdict.PASS
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from detent.core.counted import counted
 from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.phase_name import phase_name
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.render.elapsed import elapsed
@@ -86,7 +86,7 @@ def moved_text(
 
 def moved_lines(session: Session, *, canvas: Canvas, view: View = ANYONE) -> Iterator[str]:
     """The progress of the session, and the commands to type next."""
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         yield canvas.cut(f"session {session.id} is {session_state(session)}", canvas.width)
     yield bar_line(session, canvas)
     yield ""
@@ -119,7 +119,7 @@ def bar_line(session: Session, canvas: Canvas) -> str:
 
 def session_state(session: Session, now: datetime | None = None, *, view: View = ANYONE) -> str:
     """Active, running, paused or ended, and for how long; an ended session needs no `now`."""
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         forced = " by force" if session.forced else ""
         return f"{session.status}{forced} after {elapsed(session.started_at, session.ended_at)}"
     state = "running" if view.running else "active" if view.active else "paused"

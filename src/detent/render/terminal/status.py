@@ -10,13 +10,13 @@ from detent.core.gate import gate_name
 from detent.core.session.open_decision import ANYONE, OpenDecision, View, answer_word
 from detent.core.session.phase_name import phase_name
 from detent.core.session.phase_state import PhaseState
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.session.token import Token
 from detent.core.testrun.baseline import FILES_ONLY
 from detent.render.elapsed import elapsed, moment
 from detent.render.next_commands import MOST_SHOWN, START, next_commands, shown_commands, upcoming
-from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.canvas import FACT_COLUMNS, Canvas, columns_of
 from detent.render.terminal.graph_lanes import Lanes, lanes_of
 from detent.render.terminal.outcome import bar_line, begun_text, session_state
 from detent.render.terminal.phase_names import PhaseNames, phase_names
@@ -24,7 +24,7 @@ from detent.render.terminal.phase_names import PhaseNames, phase_names
 if TYPE_CHECKING:
     from detent.core.session.handover import Handover
 
-_TIME, _STATUS, _LABEL = 7, 11, 13
+_TIME, _STATUS = 7, 11
 #: With this many columns left, the summary of a phase is on its line, otherwise below it.
 _ROOM_BESIDE = 40
 #: The most lines of a task or a reason.
@@ -90,16 +90,15 @@ def started_text(
 
 def idle_text(where: str, *, paused: str | None = None, canvas: Canvas) -> str:
     """The status of a project without an active session; `paused` was paused last."""
-    going_on = canvas.command(f"detent resume {paused}", " " * _LABEL) if paused else []
+    going_on = canvas.command(f"detent resume {paused}", " " * FACT_COLUMNS)
     return "\n".join(
         [
             *canvas.wrap(f"No session is active in {where}"),
             "",
-            *(line.replace(" " * _LABEL, canvas.paint(f"{'go on':<{_LABEL}}", "cyan"), 1) for line in going_on[:1]),
-            *going_on[1:],
-            canvas.labelled("start one", START, _LABEL, colour="cyan"),
-            canvas.labelled("choose", "detent workflows", _LABEL, colour="cyan"),
-            canvas.labelled("look back", "detent report, detent history", _LABEL, colour="cyan"),
+            *(canvas.fact_commands("go on", going_on) if paused else ()),
+            canvas.fact("start one", START),
+            canvas.fact("choose", "detent workflows"),
+            canvas.fact("look back", "detent report, detent history"),
         ]
     )
 
@@ -147,36 +146,32 @@ def _footer_lines(
     session: Session, now: datetime, canvas: Canvas, commands: Sequence[str], *, runner: str, sandbox: str | None
 ) -> Iterator[str]:
     """Phases in progress, failed and next, the runner if there is one, and the commands to type."""
-    for key in session.with_status(Status.IN_PROGRESS)[:MOST_SHOWN]:
+    for key in session.in_progress[:MOST_SHOWN]:
         state = session.phases[key]
         since = f" since {moment(state.begun, now)} ({elapsed(state.begun, now)})" if state.begun else ""
         attempt = f", attempt {state.attempt}," if state.attempt > 1 else ""
         agent = f" with {state.agent}" if state.agent else ""
-        yield canvas.labelled(
-            "in progress", f"{phase_name(session, key)}{attempt}{since}{agent}", _LABEL, colour="cyan"
-        )
+        yield canvas.fact("in progress", f"{phase_name(session, key)}{attempt}{since}{agent}")
     if (baseline := _baseline_text(session)) is not None:
-        yield canvas.labelled("baseline", baseline, _LABEL, colour="cyan")
+        yield canvas.fact("baseline", baseline)
     for key in session.with_status(Status.FAILED)[:MOST_SHOWN]:
         state = session.phases[key]
         error = (state.error or "no reason was given").partition("\n")[0]
         text = f"{phase_name(session, key)}, attempt {state.attempt}: {error}"
-        yield canvas.labelled("failed", text, _LABEL, colour="cyan")
+        yield canvas.fact("failed", text)
     following = upcoming(session)
-    if following and session.status is SessionStatus.ACTIVE:
-        yield canvas.labelled("next", ", ".join(phase_name(session, key) for key in following), _LABEL, colour="cyan")
+    if following and not session.has_ended:
+        yield canvas.fact("next", ", ".join(phase_name(session, key) for key in following))
     if runner:
-        yield canvas.labelled("run by", runner, _LABEL, colour="cyan")
+        yield canvas.fact("run by", runner)
     if sandbox:
-        yield canvas.labelled("sandbox", sandbox, _LABEL, colour="cyan")
-    first, *rest = shown_commands(commands, canvas, " " * _LABEL)
-    yield canvas.paint(f"{'type':<{_LABEL}}", "cyan") + first.replace(" " * _LABEL, "", 1)
-    yield from rest
+        yield canvas.fact("sandbox", sandbox)
+    yield from canvas.fact_commands("type", shown_commands(commands, canvas, " " * FACT_COLUMNS))
 
 
 def _baseline_text(session: Session) -> str | None:
     """The hint for a phase in progress that protects tests which no run has named."""
-    live = session.with_status(Status.IN_PROGRESS) if session.gates_apply else ()
+    live = session.in_progress if session.gates_apply else ()
     gates = (gate for key in live for gate in session.workflow.by_key[key].gates if gate.protects)
     gate = next((gate for gate in gates if not session.baseline.is_named(gate.runnable())), None)
     if gate is None:

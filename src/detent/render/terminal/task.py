@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
+from detent.core.counted import listed
 from detent.core.session.describe import describe
 from detent.core.session.events import (
     CheckpointTaken,
@@ -16,14 +17,13 @@ from detent.core.session.events import (
     TaskWritten,
 )
 from detent.core.session.open_decision import ANYONE, View
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed, moment
 from detent.render.next_commands import command_lines
-from detent.render.terminal.canvas import Canvas
-from detent.render.terminal.tasks import counts_line, glyph, named, task_commands
+from detent.render.terminal.canvas import FACT_COLUMNS, Canvas
+from detent.render.terminal.tasks import counts_line, glyph, task_commands
 
-_LABEL = 13
 _MOST_LINES, _MOST_EVENTS = 20, 20
 _DONE = {
     "start": "started",
@@ -55,7 +55,7 @@ def task_text(
     about = [state.value, row.type, row.agent, *([f"version {row.version}"] if row.version > 1 else [])]
     head = f"{id_}" + "".join(canvas.draw(" · ") + word for word in about)
     commands = [command for command in task_commands(session, view) if f" {id_} " in f"{command} "]
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         commands = []
     elif not commands and session.tasks.is_ready(id_):
         commands = [f"detent task start {id_}" + ("" if view.active else f" --session {session.id}")]
@@ -87,7 +87,7 @@ def moved_text(
     changes = list(_changes(session, events, canvas, wrote=wrote))
     more = [f"and {len(changes) - _MOST_EVENTS} more"] if len(changes) > _MOST_EVENTS else []
     commands = task_commands(session, view)
-    if session.status is not SessionStatus.ACTIVE or not commands:
+    if session.has_ended or not commands:
         following = command_lines(session, canvas, view=view)
     else:
         following = canvas.commands(commands[:3])
@@ -122,9 +122,9 @@ def claimed_text(
     return "\n".join(
         [
             *_changes(session, events, canvas),
-            canvas.labelled("claim", lease, _LABEL, colour="cyan"),
-            canvas.labelled("agent", session.tasks[task].agent, _LABEL, colour="cyan"),
-            canvas.labelled("file", f"{session.id}/.task/{task}.json", _LABEL, colour="cyan"),
+            canvas.fact("claim", lease),
+            canvas.fact("agent", session.tasks[task].agent),
+            canvas.fact("file", f"{session.id}/.task/{task}.json"),
             *_context_lines(context["task"], canvas),
             *_flow_lines(context["task"], canvas),
             *_summary_lines(task, context["dependency_summaries"], canvas),
@@ -164,28 +164,26 @@ def _state_lines(session: Session, task: str, now: datetime, canvas: Canvas) -> 
     if claim is not None:
         where = f" on {claim.host}" if claim.host else ""
         since = f"{moment(claim.since, now)} ({elapsed(claim.since, now)})"
-        yield canvas.labelled(
-            "held by", f"{claim.owner}{where} since {since}, claim {claim.fence}", _LABEL, colour="cyan"
-        )
+        yield canvas.fact("held by", f"{claim.owner}{where} since {since}, claim {claim.fence}")
     if row.reason:
         label = "waits for" if row.status is TaskStatus.BLOCKED else "error"
-        yield from _text_lines(label, row.reason, canvas)
+        yield canvas.fact(label, row.reason)
     if row.attempts:
-        yield canvas.labelled("attempts", str(row.attempts), _LABEL, colour="cyan")
+        yield canvas.fact("attempts", str(row.attempts))
     if row.parent is not None and row.parent in plan:
-        yield canvas.labelled("part of", f"{row.parent} {plan[row.parent].title}", _LABEL, colour="cyan")
+        yield canvas.fact("part of", f"{row.parent} {plan[row.parent].title}")
     for part in plan.children(task)[:_MOST_LINES]:
         title = canvas.cut(f"{part} {plan[part].title}", canvas.width - 4)
         yield f"  {glyph(plan.derived_state(part), canvas)} {title}"
     for need in row.depends_on[:_MOST_LINES]:
         title = plan[need].title if need in plan else "which does not exist"
         state = plan.derived_state(need).value if need in plan else "missing"
-        yield canvas.labelled("after", f"{need} {title} ({state})", _LABEL, colour="cyan")
+        yield canvas.fact("after", f"{need} {title} ({state})")
     inherited = [need for need in plan.waiting_for(task) if need not in row.depends_on] if plan.is_leaf(task) else []
     if inherited and row.status is TaskStatus.PENDING:
-        yield canvas.labelled("waits for", f"{named(inherited)}, as {row.parent} does", _LABEL, colour="cyan")
+        yield canvas.fact("waits for", f"{listed(inherited)}, as {row.parent} does")
     if dependants := plan.dependants(task):
-        yield canvas.labelled("needed by", named(dependants), _LABEL, colour="cyan")
+        yield canvas.fact("needed by", listed(dependants))
 
 
 def _context_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
@@ -198,7 +196,7 @@ def _context_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]
         ("focus", context.get("focus_paths") or ()),
     ):
         for at, text in enumerate(texts[:_MOST_LINES]):
-            yield from _text_lines("" if at else label, str(text), canvas)
+            yield canvas.fact("" if at else label, str(text))
 
 
 def _flow_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
@@ -206,15 +204,15 @@ def _flow_lines(document: Mapping[str, Any], canvas: Canvas) -> Iterator[str]:
     approach = flow.get("implementation_approach") or {}
     described = approach if isinstance(approach, str) else approach.get("task_description") or ""
     if described:
-        yield from _text_lines("approach", described, canvas)
+        yield canvas.fact("approach", described)
     if isinstance(approach, dict):
         for key in ("modification_points", "logic_flow"):
             for text in (approach.get(key) or ())[:_MOST_LINES]:
-                yield from _text_lines("", f"- {text}", canvas)
+                yield canvas.fact("", f"- {text}")
     for at, target in enumerate((flow.get("target_files") or ())[:_MOST_LINES]):
-        yield canvas.labelled("" if at else "changes", str(target), _LABEL, colour="cyan")
+        yield canvas.fact("" if at else "changes", str(target))
     if steps := flow.get("pre_analysis"):
-        yield canvas.labelled("steps", ", ".join(str(step.get("step")) for step in steps), _LABEL, colour="cyan")
+        yield canvas.fact("steps", ", ".join(str(step.get("step")) for step in steps))
 
 
 def _summary_lines(task: str, summaries: Mapping[str, str], canvas: Canvas) -> Iterator[str]:
@@ -222,14 +220,8 @@ def _summary_lines(task: str, summaries: Mapping[str, str], canvas: Canvas) -> I
         label = "summary" if id_ == task else f"from {id_}"
         lines = [line for line in text.splitlines() if line.strip()]
         for at, line in enumerate(lines[:_MOST_LINES]):
-            if at == 0 and len(label) >= _LABEL:
+            if at == 0 and len(label) >= FACT_COLUMNS:
                 yield canvas.paint(label, "cyan")
-            yield from _text_lines(label if at == 0 and len(label) < _LABEL else "", line, canvas)
+            yield canvas.fact(label if at == 0 and len(label) < FACT_COLUMNS else "", line)
         if len(lines) > _MOST_LINES:
-            yield canvas.labelled("", f"and {len(lines) - _MOST_LINES} more lines", _LABEL, colour="cyan")
-
-
-def _text_lines(label: str, text: str, canvas: Canvas) -> Iterator[str]:
-    first, *rest = canvas.wrap(text, " " * _LABEL)
-    yield canvas.paint(f"{label:<{_LABEL}}", "cyan") + first[_LABEL:]
-    yield from rest
+            yield canvas.fact("", f"and {len(lines) - _MOST_LINES} more lines")

@@ -7,16 +7,16 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any
 
-from detent.core.counted import counted
+from detent.core.counted import counted, listed
 from detent.core.problem import Problem
 from detent.core.session.events import Claim
 from detent.core.session.open_decision import ANYONE, View
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.task.id import read_id, sort_key
 from detent.core.task.plan import Plan
 from detent.core.task.row import Row, TaskStatus
 from detent.render.elapsed import elapsed
-from detent.render.terminal.canvas import Canvas, columns_of
+from detent.render.terminal.canvas import FACT_COLUMNS, Canvas, columns_of
 
 _GLYPHS = {
     TaskStatus.COMPLETED: ("✓", "+", "green"),
@@ -25,13 +25,11 @@ _GLYPHS = {
     TaskStatus.FAILED: ("✗", "!", "red"),
     TaskStatus.BLOCKED: ("■", "#", "yellow"),
 }
-_STATE, _BAR, _LEAST_BAR, _LABEL = 9, 32, 4, 13
+_STATE, _BAR, _LEAST_BAR = 9, 32, 4
 #: Per cent of the room that titles may take beside details.
 _TITLE = 60
 #: Tasks of one kind that `status` lists.
 _MOST_ACTIVE, _MOST_STUCK, _MOST_READY = 5, 3, 3
-#: Dependencies that are named.
-_MOST_NAMED = 3
 
 
 def glyph(status: TaskStatus, canvas: Canvas) -> str:
@@ -101,12 +99,9 @@ def status_lines(session: Session, now: datetime, canvas: Canvas, *, view: View)
     left_out = len(active) + len(stuck) + len(ready) - len(shown)
     if left_out:
         yield f"  and {left_out} more; detent task list shows all"
-    if session.status is SessionStatus.ACTIVE:
+    if not session.has_ended:
         for at, command in enumerate(task_commands(session, view)[:2]):
-            first, *rest = canvas.command(command, " " * _LABEL)
-            label = canvas.paint(f"{'' if at else 'task':<{_LABEL}}", "cyan")
-            yield label + first.replace(" " * _LABEL, "", 1)
-            yield from rest
+            yield from canvas.fact_commands("" if at else "task", canvas.command(command, " " * FACT_COLUMNS))
 
 
 def task_commands(session: Session, view: View = ANYONE) -> list[str]:
@@ -165,7 +160,7 @@ def would_add_text(rows: Sequence[Row], warnings: Sequence[str], *, canvas: Canv
     lines = []
     for row in rows:
         margin = "  " if row.parent else ""
-        after = f"after {named(row.depends_on)}" if row.depends_on else ""
+        after = f"after {listed(row.depends_on)}" if row.depends_on else ""
         front = f"{margin}+ {row.id.ljust(column - len(margin))}  {row.status.value:<{_STATE}}  "
         lines.append(front + _titled(row.title, after, room, title_column, canvas))
     return "\n".join(
@@ -223,14 +218,9 @@ def _detail(plan: Plan, claims: dict[str, Claim], row: Row, now: datetime) -> st
             return f"{sum(map(plan.is_done, parts))} of {len(parts)}"
         case TaskStatus.PENDING:
             waits = () if plan.is_ready(row.id) else plan.waiting_for(row.id)
-            return f"after {named(waits)}" if waits else ""
+            return f"after {listed(waits)}" if waits else ""
         case TaskStatus.BLOCKED | TaskStatus.FAILED:
             return row.reason or ""
-
-
-def named(ids: Sequence[str]) -> str:
-    more = f" and {len(ids) - _MOST_NAMED} more" if len(ids) > _MOST_NAMED else ""
-    return ", ".join(ids[:_MOST_NAMED]) + more
 
 
 def _titled(title: str, detail: str, room: int, title_column: int, canvas: Canvas) -> str:

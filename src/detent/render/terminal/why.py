@@ -8,7 +8,7 @@ from detent.core.session.events import Commit
 from detent.core.session.obstacle import Obstacle
 from detent.core.session.open_decision import ANYONE, View
 from detent.core.session.phase_name import phase_name
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.render.next_commands import command_lines
 from detent.render.terminal.canvas import Canvas
@@ -65,7 +65,7 @@ def _free_lines(session: Session, phase: str | None, canvas: Canvas, *, view: Vi
     lines = [
         canvas.cut(f"{phase_name(session, phase)} is {str(status).replace('_', ' ')}; nothing holds it", canvas.width)
     ]
-    if status is Status.PENDING and session.status is SessionStatus.ACTIVE:
+    if status is Status.PENDING and not session.has_ended:
         # A run begins its phases itself.
         lines += ["", *canvas.command("detent watch" if view.running else f"detent begin {phase}")]
     return lines

@@ -36,7 +36,7 @@ def gate_screen(known: KnownProject, project: Project, name: str, phase: str, ga
     checks = handle.gates.checks
     facts = checks.facts(session, key, project.clock(), project.checkpoints.moment())
     judged = next(entry for entry in judgements(session, key, facts) if entry.gate == gate_name(declared))
-    state = session.phases[key].gates.get(judged.gate, GateState())
+    state = session.phases[key].at_gate(judged.gate)
     inputs = state.receipt.inputs if state.receipt is not None else None
     stale = facts.changed.get(inputs, ()) if inputs is not None else ()
     history = _history(project, name, key, judged.gate)

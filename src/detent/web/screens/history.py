@@ -5,11 +5,13 @@ from datetime import UTC, datetime, time
 from statistics import median_low
 from typing import Any
 
+import msgspec
+
 from detent.core.history.gate_stats import GateStats
 from detent.core.session.attempts import AttemptRecord, attempts
 from detent.core.session.events import AgentEnded, AgentLaunched, Commit, GateChecked
 from detent.core.session.phase_state import Tokens
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.engine.project import Project
 from detent.engine.recorded import gate_stats
 from detent.errors import DetentError
@@ -50,7 +52,7 @@ class Histories:
             return known[1]
         try:
             session = project.journal(name).session()
-            row = session_row(project, session) if session.status is not SessionStatus.ACTIVE else None
+            row = session_row(project, session) if session.has_ended else None
         except DetentError:
             row = None
         self._rows[project_id, name] = position, row
@@ -106,7 +108,7 @@ def session_row(project: Project, session: Session) -> dict[str, Any]:
         "retries": sum(row["attempts"] - 1 for row in by_phase if row["attempts"]),
         "gates": {"checked": checked, "passed_first": passed},
         "first_try_rate": passed / checked if checked else None,
-        "tokens": tokens_record(sum((state.all_tokens for state in session.phases.values()), Tokens())),
+        "tokens": tokens_record(session.all_tokens),
         "phases": by_phase,
     }
 
@@ -146,13 +148,7 @@ def timeline_screen(project: Project, name: str) -> dict[str, Any]:
     return {
         "attempts": [
             {
-                "phase": attempt.phase,
-                "attempt": attempt.attempt,
-                "begun": attempt.begun,
-                "ended": attempt.ended,
-                "how": attempt.how,
-                "error": attempt.error,
-                "agents": attempt.agents,
+                **msgspec.structs.asdict(attempt),
                 "tokens": tokens_record(attempt.tokens),
                 "closed": [
                     {

@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 
 from detent.core.actor import Assurance
-from detent.core.gate import Gate, gate_name
+from detent.core.gate import Gate
 from detent.core.session.open_decision import OpenDecision, View, open_decisions
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.engine.decisions import verdicts_now, view_now
 from detent.engine.project import Project
 from detent.errors import DetentError
@@ -48,7 +48,7 @@ class Needs:
         if self._ended.get((known.id, name)) == position:
             return []
         session = project.journal(name).session()
-        if session.status is SessionStatus.ACTIVE:
+        if not session.has_ended:
             return session_needs(known, project, session)
         self._ended[known.id, name] = position
         project.reread(name)
@@ -98,8 +98,8 @@ def _records(
 def _assurance(session: Session, entry: OpenDecision) -> Assurance:
     """The assurance that the decision needs: that of the gate, else that of the session."""
     phase = session.workflow.by_key.get(entry.phase or "")
-    gates = [gate for gate in phase.gates if gate_name(gate) == entry.gate] if phase is not None else []
-    return gate_assurance(session, gates[0]) if gates else session.options.assurance
+    gate = phase.gate(entry.gate or "") if phase is not None else None
+    return gate_assurance(session, gate) if gate is not None else session.options.assurance
 
 
 def gate_assurance(session: Session, gate: Gate) -> Assurance:

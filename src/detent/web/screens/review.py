@@ -146,16 +146,10 @@ def diff_screen(project: Project, name: str, a: str, b: str, path: str | None) -
 
 def file_records(comparison: Comparison) -> tuple[list[dict[str, Any]], int]:
     """The files that differ, and how many more there are."""
-    changed = _changed(comparison)
-    shown = list(changed.items())[:MAX_FILES]
+    changed = comparison.diff.files
+    shown = changed[:MAX_FILES]
     records = [_file(comparison, path, change, is_counted=at < MAX_COUNTED) for at, (path, change) in enumerate(shown)]
     return records, len(changed) - len(shown)
-
-
-def _changed(comparison: Comparison) -> dict[str, str]:
-    diff = comparison.diff
-    kinds = {"added": diff.added, "removed": diff.removed, "modified": diff.modified}
-    return dict(sorted((path, change) for change, paths in kinds.items() for path in paths))
 
 
 def _file(comparison: Comparison, path: str, change: str, *, is_counted: bool) -> dict[str, Any]:
@@ -194,7 +188,7 @@ def _counts(old: Sequence[str], new: Sequence[str]) -> tuple[int, int]:
 
 
 def diff_record(comparison: Comparison, path: str) -> dict[str, Any]:
-    change = _changed(comparison).get(path)
+    change = dict(comparison.diff.files).get(path)
     if change is None:
         raise NotFound(f"{to_text(path)[:200]} does not differ between {comparison.diff.a} and {comparison.diff.b}")
     record = _file(comparison, path, change, is_counted=False)

@@ -54,21 +54,8 @@ def run_record(view: RunView | None) -> dict[str, Any] | None:
         "ended": {"end": ended.end, "said": ended.said, "at": ended.at} if ended is not None else None,
         "jobs": [
             {
-                "phase": job.phase,
-                "task": job.task,
-                "agent": job.agent,
-                "role": job.role,
-                "model": job.model,
-                "attempt": job.attempt,
-                "turn": job.turn,
-                "since": job.since,
-                "heard": job.heard,
-                "doing": job.doing,
-                "note": job.note,
-                "until": job.until,
+                **msgspec.structs.asdict(job),
                 "tool": {"tool": job.tool.tool, "input": job.tool.input} if job.tool is not None else None,
-                "tools": job.tools,
-                "lines": job.lines,
                 "tokens": msgspec.to_builtins(job.tokens),
             }
             for job in view.jobs

@@ -3,13 +3,15 @@
 from collections.abc import Sequence
 from typing import Any
 
+import msgspec
+
 from detent.core.gate.evidence import Judgement
 from detent.core.gate.judge import judge_recorded
 from detent.core.run.run_view import RunView
 from detent.core.session.budget import budget_status, spent
 from detent.core.session.open_decision import open_decisions
 from detent.core.session.phase_state import Tokens
-from detent.core.session.session import Session, SessionStatus
+from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.engine.decisions import verdicts_now, view_now
 from detent.engine.project import Project
@@ -52,7 +54,7 @@ def sessions_record(known: KnownProject, project: Project) -> dict[str, Any]:
 
 def _need_count(project: Project, name: str) -> int:
     session = project.journal(name).session()
-    if session.status is not SessionStatus.ACTIVE:
+    if session.has_ended:
         return 0
     view = view_now(project, session)
     return sum(entry.is_yours for entry in open_decisions(session, view=view))
@@ -74,7 +76,7 @@ def session_screen(known: KnownProject, project: Project, name: str) -> dict[str
             "task": session.task,
             "workflow": session.workflow.name,
             "status": session.status,
-            "is_active": view.active and session.status is SessionStatus.ACTIVE,
+            "is_active": view.active and not session.has_ended,
             "paused_at": session.paused_at,
             "branch": session.branch,
             "started_at": session.started_at,
@@ -90,7 +92,7 @@ def session_screen(known: KnownProject, project: Project, name: str) -> dict[str
             "next": next_commands(session, view, judged=judged, decisions=decisions),
             "runner": runner_record(lease),
             "run": run_record(run),
-            "tokens": tokens_record(sum((state.all_tokens for state in session.phases.values()), Tokens())),
+            "tokens": tokens_record(session.all_tokens),
             "budget": _budget(project, session, run),
             "tasks": task_counts(session) if len(session.tasks) else None,
             "checkpoints": project.takes_checkpoints,
@@ -140,16 +142,7 @@ def _gates(session: Session, judged: "dict[str, Any] | Any") -> dict[str, list[d
 
 
 def gate_lines(judgements: Sequence[Judgement]) -> list[dict[str, Any]]:
-    return [
-        {
-            "gate": judgement.gate,
-            "kind": judgement.kind,
-            "verdict": judgement.verdict,
-            "reason": judgement.reason,
-            "way_out": judgement.way_out,
-        }
-        for judgement in judgements
-    ]
+    return [msgspec.structs.asdict(judgement) for judgement in judgements]
 
 
 def tokens_record(tokens: Tokens) -> dict[str, Any]:
@@ -164,7 +157,7 @@ def runner_record(lease: RunLease | None) -> dict[str, Any] | None:
 
 def _budget(project: Project, session: Session, run: RunView | None) -> list[dict[str, Any]]:
     """The used part of each budget, for the phase in progress."""
-    live = session.with_status(Status.IN_PROGRESS)
+    live = session.in_progress
     if not live or session.options.budget is None:
         return []
     more = run.unreported if run is not None else Tokens()

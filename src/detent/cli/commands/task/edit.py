@@ -3,11 +3,11 @@
 import os
 import shlex
 import subprocess
-import sys
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from detent.cli.person import is_at_terminal
 from detent.cli.request import Request, Usage
 from detent.cli.task import answer_moved, known_task, task_argument
 from detent.cli.verb import session_option, verb
@@ -103,7 +103,7 @@ def _edited(project: "Project", handle: "SessionHandle", task: str) -> "Adoption
     from detent.engine.projections.task_progress import MAX_WATCHED
     from detent.store.port import PROJECT
 
-    if not (sys.stdin.isatty() and sys.stdout.isatty()):
+    if not is_at_terminal():
         raise Usage("there is no terminal for an editor", way_out=f"detent task edit {task} --set PATH=VALUE")
     if len(handle.state.tasks) > MAX_WATCHED:
         raise Refused(

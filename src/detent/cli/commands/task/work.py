@@ -247,8 +247,8 @@ def _answer_claimed(request: Request, project: "Project", handle: "SessionHandle
 
 def _nothing_next(state: "Session") -> NotFound:
     """Why no task can be started, and the next command."""
+    from detent.core.counted import listed
     from detent.core.task.row import TaskStatus
-    from detent.render.terminal.tasks import named
 
     plan = state.tasks
     if not len(plan):
@@ -258,10 +258,10 @@ def _nothing_next(state: "Session") -> NotFound:
     active, failed = plan.with_status(TaskStatus.ACTIVE), plan.with_status(TaskStatus.FAILED)
     blocked, waiting = plan.with_status(TaskStatus.BLOCKED), plan.waiting
     reasons = [
-        *([f"in progress: {named(active)}"] if active else []),
+        *([f"in progress: {listed(active)}"] if active else []),
         *_each(failed, lambda task: f"{task} failed: {plan[task].reason}"),
         *_each(blocked, lambda task: f"{task} is blocked: {plan[task].reason}"),
-        *_each(tuple(waiting), lambda task: f"{task} waits for {named(waiting[task])}"),
+        *_each(tuple(waiting), lambda task: f"{task} waits for {listed(waiting[task])}"),
     ]
     way_out = f"detent task retry {failed[0]}" if failed else f"detent task unblock {blocked[0]}" if blocked else None
     return NotFound("\n  - ".join(["no task is ready", *reasons]), way_out=way_out or "detent task list")
@@ -275,9 +275,8 @@ def _each(tasks: "Sequence[str]", line: "Callable[[str], str]") -> list[str]:
 
 def _phase_note(state: "Session") -> list[str]:
     """A note if all tasks are completed but their phase is not."""
-    from detent.core.session.status import Status
 
-    live = state.with_status(Status.IN_PROGRESS)
+    live = state.in_progress
     if not state.tasks.is_completed or live != ("IMPLEMENT",):
         return []
     return ["all tasks are done, but IMPLEMENT is blocked: detent why explains"]

@@ -1,7 +1,8 @@
 """The `artifacts` gate: each path must exist."""
 
+from detent.core.counted import listed
 from detent.core.gate.evidence import GateState, Verdict
-from detent.core.gate.kind import Evidence, GateSettings, Opener, listed, required_paths
+from detent.core.gate.kind import Evidence, GateSettings, Opener, required_paths
 from detent.core.session.status import Status
 
 

@@ -1,15 +1,13 @@
 """The `command` gate: a command must exit with 0. Merging a worktree is such a command."""
 
-from msgspec.structs import replace
-
-from detent.core.gate.checked import Checked, exit_result, own_command, receipt_of
+from detent.core.gate.checked import OneCommand, exit_result, own_command, receipt_of
 from detent.core.gate.evidence import Receipt
 from detent.core.gate.kind import CheckRunner, GateSettings
 
 MERGE = "detent merge"
 
 
-class CommandGate(GateSettings, Checked, frozen=True, kw_only=True, tag="command"):
+class CommandGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="command"):
     """A command must exit with 0."""
 
     command: str
@@ -18,21 +16,12 @@ class CommandGate(GateSettings, Checked, frozen=True, kw_only=True, tag="command
     circuit_breaker: int = 3
     env: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        self.check_settings()
-
     def requirement(self, phase: str, folder: str) -> str:
         return f"`{self.command}` must exit with 0. Detent runs it when your turn ends{self.tries()}."
-
-    def runnable(self) -> str | None:
-        return self.command
 
     @property
     def runs_last(self) -> bool:
         return self.command.startswith(MERGE)
-
-    def with_command(self, command: str) -> "CommandGate":
-        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         line = own_command(self, self.command, command)

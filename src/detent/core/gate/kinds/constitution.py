@@ -25,9 +25,6 @@ class ConstitutionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="co
     max_iterations: int = 5
     env: tuple[str, ...] = ()
 
-    def __post_init__(self) -> None:
-        self.check_settings()
-
     @property
     def inputs(self) -> None:
         """Compliance is judged by articles; an edit does not expire it."""

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.gate.checked import Checked, own_command, receipt_of
+from detent.core.gate.checked import OneCommand, own_command, receipt_of
 from detent.core.gate.coverage_judge import coverage_shortfall, coverage_unknown
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import START, CheckRunner, GateSettings, Ran, Surroundings, gate_name
@@ -17,7 +17,7 @@ from detent.errors import Corrupt, Refused
 _Percent = Annotated[float, msgspec.Meta(ge=0, le=100)]
 
 
-class CoverageGate(GateSettings, Checked, frozen=True, kw_only=True, tag="coverage"):
+class CoverageGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="coverage"):
     """Tests must run so much of the code, and of the lines that were changed."""
 
     runs_tests: ClassVar[bool] = True
@@ -82,9 +82,6 @@ class CoverageGate(GateSettings, Checked, frozen=True, kw_only=True, tag="covera
 
     # Running
 
-    def runnable(self) -> str | None:
-        return self.command
-
     def fitted(self, project: Surroundings) -> "tuple[CoverageGate, str | None]":
         gate = self
         if self.command is None and project.tests is not None:
@@ -96,9 +93,6 @@ class CoverageGate(GateSettings, Checked, frozen=True, kw_only=True, tag="covera
     def skipped_because(self, project: Surroundings) -> str | None:
         is_blind = self.total is None and self.against == START and not project.captures_all
         return f"no coverage gate of changed lines: {NOT_CAPTURED}" if is_blind else None
-
-    def with_command(self, command: str) -> "CoverageGate":
-        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         if self.command is None:
@@ -117,7 +111,7 @@ class CoverageGate(GateSettings, Checked, frozen=True, kw_only=True, tag="covera
                 f"the settings of tests and coverage in {', '.join(changed)} are not as they were when the session "
                 f"began; a person accepts them with `detent gate accept {gate_name(self)} {names} -m WHY`"
             )
-            return replace(receipt_of(ran, line, Result.FAILED), error=error, signature=error)
+            return receipt_of(ran, line, Result.FAILED).because(error)
         return self._measured(runner, ran, line)
 
     def _measured(self, runner: CheckRunner, ran: Ran, line: str) -> Receipt:
@@ -137,9 +131,8 @@ class CoverageGate(GateSettings, Checked, frozen=True, kw_only=True, tag="covera
                 receipt = replace(receipt, changed_coverage=share, findings=named, finding_count=count)
         except (Unreadable, Corrupt) as problem:
             error = f"coverage cannot be read: {problem}"
-            return replace(receipt, result=Result.UNCLEAR, error=error, signature=error)
-        short = self.shortfall(receipt, Baseline())
-        return receipt if short is None else replace(receipt, error=short, signature=short)
+            return receipt.because(error, Result.UNCLEAR)
+        return self.with_shortfall(receipt)
 
     def needs_person(self, verdict: Verdict, *, sees_tests: bool) -> bool:
         return self.command is None

@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from msgspec.structs import replace
 
-from detent.core.gate.checked import Checked, own_command, receipt_of, unaccepted_findings
+from detent.core.gate.checked import OneCommand, own_command, receipt_of, unaccepted_findings
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result
 from detent.core.gate.kind import CheckRunner, GateSettings, Ran, gate_name
 from detent.core.gate.reported import Patterns, check_patterns, files_of, patterns_of
@@ -22,7 +22,7 @@ TOOL_SETTINGS = (
 )
 
 
-class FindingsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="findings"):
+class FindingsGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="findings"):
     """An analysis tool must report nothing new of a level."""
 
     needs_begin: ClassVar[bool] = True
@@ -85,12 +85,6 @@ class FindingsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="findin
 
     # Running
 
-    def runnable(self) -> str | None:
-        return self.command
-
-    def with_command(self, command: str) -> "FindingsGate":
-        return replace(self, command=command)
-
     def contradiction(self, receipt: Receipt) -> str | None:
         """Tools end with a failure if they find something, old or new."""
         return super().contradiction(replace(receipt, exit_code=0))
@@ -106,21 +100,19 @@ class FindingsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="findin
         changed = runner.changed_files(self.settings_files) if self.settings_files else ()
         if changed:
             names = " ".join(f"file:{path}" for path in changed)
-            return _ended(
-                receipt,
-                Result.FAILED,
+            return receipt.because(
                 f"{', '.join(changed)} steers the tool and has changed since the session began; "
                 f"a person accepts it with `detent gate accept {gate_name(self)} {names} -m WHY`",
+                Result.FAILED,
             )
         try:
             now = self._findings(ran)
         except Unreadable as problem:
-            return _ended(receipt, Result.UNCLEAR, f"the findings cannot be read: {problem}")
+            return receipt.because(f"the findings cannot be read: {problem}", Result.UNCLEAR)
         counted = new_findings(now, self._before(runner, line)) if now and self.since == "phase" else now
         named = tuple(dict.fromkeys(finding.describe() for finding in counted))
         receipt = replace(receipt, findings=named[:MAX_LOST], finding_count=len(named))
-        short = self.shortfall(receipt, Baseline())
-        return receipt if short is None else replace(receipt, error=short, signature=short)
+        return self.with_shortfall(receipt)
 
     def _findings(self, ran: Ran) -> "tuple[Finding, ...]":
         from detent.core.reports.sarif import Level, read_sarif  # noqa: PLC0415 - only a run needs it
@@ -143,7 +135,3 @@ class FindingsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="findin
             return self._findings(before)
         except Unreadable:
             return ()
-
-
-def _ended(receipt: Receipt, result: Result, error: str) -> Receipt:
-    return replace(receipt, result=result, error=error, signature=error)

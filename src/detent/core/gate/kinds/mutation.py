@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.gate.checked import Checked, own_command, receipt_of, unaccepted_findings
+from detent.core.gate.checked import OneCommand, own_command, receipt_of, unaccepted_findings
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import START, CheckRunner, GateSettings, Ran, Surroundings, gate_name
 from detent.core.gate.kinds.changes import NOT_CAPTURED
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 _MAX_NAMED = 10
 
 
-class MutationGate(GateSettings, Checked, frozen=True, kw_only=True, tag="mutation"):
+class MutationGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="mutation"):
     """The tests must notice small faults in the lines that were changed."""
 
     runs_tests: ClassVar[bool] = True
@@ -78,9 +78,6 @@ class MutationGate(GateSettings, Checked, frozen=True, kw_only=True, tag="mutati
 
     # Running
 
-    def runnable(self) -> str | None:
-        return self.command
-
     def fitted(self, project: Surroundings) -> "tuple[MutationGate, str | None]":
         gate = replace(self, against=pinned(self.against, project))
         if self.command is None and not self.report and project.tests is not None:
@@ -90,9 +87,6 @@ class MutationGate(GateSettings, Checked, frozen=True, kw_only=True, tag="mutati
     def skipped_because(self, project: Surroundings) -> str | None:
         is_blind = self.against == START and not project.captures_all
         return f"no mutation gate: {NOT_CAPTURED}" if is_blind else None
-
-    def with_command(self, command: str) -> "MutationGate":
-        return replace(self, command=command)
 
     def contradiction(self, receipt: Receipt) -> str | None:
         """Another tool may end with a failure if a mutant survives that a person accepted."""
@@ -130,7 +124,7 @@ class MutationGate(GateSettings, Checked, frozen=True, kw_only=True, tag="mutati
             mutants = tuple(mutant for file in files for mutant in read_mutants(file.data))
         except Unreadable as problem:
             error = f"the mutants cannot be read: {problem}"
-            return replace(receipt, result=Result.UNCLEAR, error=error, signature=error)
+            return receipt.because(error, Result.UNCLEAR)
         mine = tuple(mutant for mutant in mutants if _is_changed(mutant, changed))
         survivors = [mutant.describe() for mutant in mine if mutant.fate is Fate.SURVIVED]
         killed, untried = _count(mine, Fate.KILLED), _count(mine, Fate.UNTRIED)
@@ -139,9 +133,8 @@ class MutationGate(GateSettings, Checked, frozen=True, kw_only=True, tag="mutati
         receipt = replace(receipt, tail=text, findings=tuple(survivors[:MAX_LOST]), finding_count=len(survivors))
         if untried and not killed and not survivors:
             error = f"no mutant was tried; {untried} were left when the time was over"
-            return replace(receipt, result=Result.UNCLEAR, error=error, signature=error)
-        short = self.shortfall(receipt, Baseline())
-        return receipt if short is None else replace(receipt, error=short, signature=short)
+            return receipt.because(error, Result.UNCLEAR)
+        return self.with_shortfall(receipt)
 
     def needs_person(self, verdict: Verdict, *, sees_tests: bool) -> bool:
         return self.command is None

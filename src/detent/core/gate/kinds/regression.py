@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from msgspec.structs import replace
 
-from detent.core.gate.checked import Checked, receipt_of
+from detent.core.counted import listed
+from detent.core.gate.checked import OneCommand, receipt_of
 from detent.core.gate.evidence import MAX_LOST, GateState, Receipt, Result, Verdict
 from detent.core.gate.kind import GIVEN_COMMAND, CheckRunner, Evidence, GateSettings, Ran, Surroundings, gate_name
 from detent.core.gate.kinds.changes import NOT_CAPTURED
@@ -21,7 +22,7 @@ _MAX_NAMED = 5
 _NO_COMMAND = "no test command is known"
 
 
-class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regression"):
+class RegressionGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="regression"):
     """A test must fail on the files of the session's start, in the test itself, and pass now.
 
     Both runs are in copies of the project that differ in nothing but the files that are no tests, so that a test
@@ -65,7 +66,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
     def passed(self, receipt: Receipt, baseline: Baseline) -> str:
         if not receipt.shown:
             return "the tests failed on the files of the start, and pass now; the test runner does not name them"
-        return f"{_listed(receipt.shown)} failed on the files of the start, and passes now"
+        return f"{listed(receipt.shown, _MAX_NAMED)} failed on the files of the start, and passes now"
 
     def way_out(self, phase: str, state: GateState) -> str:
         name = gate_name(self)
@@ -88,9 +89,6 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
 
     # Running
 
-    def runnable(self) -> str | None:
-        return self.command
-
     @property
     def recorded_command(self) -> None:
         """Another gate of the phase may have the command."""
@@ -105,9 +103,6 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
 
     def fitted(self, project: Surroundings) -> "tuple[RegressionGate, str | None]":
         return (self if self.command is not None else replace(self, command=project.tests)), None
-
-    def with_command(self, command: str) -> "RegressionGate":
-        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         """`command` is the one of the gate, or the names of tests as words of a shell."""
@@ -130,7 +125,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
         if named:
             chosen, unknown = _matching(now.outcomes, named)
             if unknown:
-                return _failed(present, f"{_listed(unknown)}: no such test in `{command}`")
+                return _failed(present, f"{listed(unknown, _MAX_NAMED)}: no such test in `{command}`")
         else:
             chosen = tuple(sorted(test for test in now.outcomes if not runner.stood(test)))
         if not chosen:
@@ -151,7 +146,7 @@ class RegressionGate(GateSettings, Checked, frozen=True, kw_only=True, tag="regr
 
         now = verdict.judge(present.output, present.exit_code)
         if named:
-            error = f"`{command}` names no tests, so {_listed(named)} cannot be found in it"
+            error = f"`{command}` names no tests, so {listed(named, _MAX_NAMED)} cannot be found in it"
             return replace(_failed(present, error), result=Result.UNCLEAR)
         if now.result is not verdict.Result.PASSED:
             result = Result(now.result)
@@ -187,7 +182,7 @@ def _compared(before: Ran, suite: Suite | None, chosen: tuple[str, ...]) -> Rece
     if not others:
         return _passed(before, chosen)
     shown = tuple(test for test in chosen if test in suite.failed_inside)
-    how = f"; {_listed(shown)} shows it: name only those that do" if shown else ""
+    how = f"; {listed(shown, _MAX_NAMED)} shows it: name only those that do" if shown else ""
     failed = _failed(before, f"not shown on the files of the start: {_outcomes(others, suite)}{how}")
     return replace(failed, shown=shown[:MAX_LOST])
 
@@ -198,7 +193,7 @@ def _passed(ran: Ran, shown: tuple[str, ...]) -> Receipt:
 
 
 def _failed(ran: Ran, error: str) -> Receipt:
-    return replace(receipt_of(ran, "", Result.FAILED), error=error, signature=error)
+    return receipt_of(ran, "", Result.FAILED).because(error)
 
 
 def _matching(tests: Collection[str], named: Iterable[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
@@ -222,9 +217,4 @@ def _outcomes(tests: Iterable[str], suite: Suite) -> str:
         is_outside = outcome is Outcome.FAILED and test not in suite.failed_inside
         return "failed outside of the test" if is_outside else str(outcome)
 
-    return _listed([f"{test} ({outcome_text(test)})" for test in tests])
-
-
-def _listed(tests: Collection[str]) -> str:
-    more = f" and {len(tests) - _MAX_NAMED} more" if len(tests) > _MAX_NAMED else ""
-    return ", ".join(list(tests)[:_MAX_NAMED]) + more
+    return listed([f"{test} ({outcome_text(test)})" for test in tests], _MAX_NAMED)

@@ -5,7 +5,7 @@ from typing import Annotated, Any, ClassVar, Literal, NamedTuple
 import msgspec
 from msgspec.structs import replace
 
-from detent.core.gate.checked import TAIL_CHARS, Checked, own_command, receipt_of
+from detent.core.gate.checked import TAIL_CHARS, OneCommand, own_command, receipt_of
 from detent.core.gate.coverage_judge import coverage_shortfall, coverage_unknown
 from detent.core.gate.evidence import MAX_LOST, GateState, ProtectedRun, RanBy, Receipt, Result, Verdict
 from detent.core.gate.kind import (
@@ -37,7 +37,7 @@ _LOOSE = ("report", "free")
 _AS_BEGUN = "the tests as they were when the session began"
 
 
-class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
+class TestsGate(GateSettings, OneCommand, frozen=True, kw_only=True, tag="tests"):
     """A test run must pass, within a number of tries, without losing tests of the baseline."""
 
     # pytest would take the name for a class of tests.
@@ -159,9 +159,6 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
 
     # Running
 
-    def runnable(self) -> str | None:
-        return self.command
-
     def fitted(self, project: Surroundings) -> "tuple[TestsGate, str | None]":
         gate = self
         if self.command is None and project.tests is not None:
@@ -172,9 +169,6 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if reason is None:
             return replace(gate, coverage_if_measured=False), None
         return replace(gate, coverage=None, coverage_if_measured=False), f"no coverage threshold: {reason}"
-
-    def with_command(self, command: str) -> "TestsGate":
-        return replace(self, command=command)
 
     def run(self, runner: CheckRunner, command: str | None) -> Receipt:
         line = self._test_command(command)
@@ -197,7 +191,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         original = runner.run_original(line)
         if original is not None and original.problem:
             error = f"{_AS_BEGUN} could not run: {original.problem}"
-            return replace(receipt, result=Result.FAILED, error=error, signature=error)
+            return receipt.because(error, Result.FAILED)
         first = _first(original, patterns_of(self.junit)) if original is not None else None
         if first is not None and first.names is not None:
             receipt = self._with_first(runner, receipt, first.names, stood)
@@ -253,7 +247,7 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
             known = known._replace(names=known.names - runner.accepted())
         if known.names is not None and suite is None and receipt.by is not RanBy.SEEN:
             error = f"the run named no test, and the baseline names {len(known.names)}"
-            return replace(receipt, result=Result.UNCLEAR, error=error, signature=error)
+            return receipt.because(error, Result.UNCLEAR)
         if known.names is None or suite is None:
             missing = known.passed - (receipt.tests.passed if receipt.tests is not None else 0)
             if missing <= 0:
@@ -359,13 +353,13 @@ class TestsGate(GateSettings, Checked, frozen=True, kw_only=True, tag="tests"):
         if suite is not None:
             receipt = replace(receipt, failing=suite.failed[:MAX_LOST], skipped=suite.left_out[:MAX_LOST])
         if receipt.result is Result.PASSED and (few := self._too_few(receipt)) is not None:
-            receipt = replace(receipt, result=Result.UNCLEAR, error=few, signature=few)
+            receipt = receipt.because(few, Result.UNCLEAR)
         return self._with_coverage(runner, ran, receipt), suite
 
     def _unread(self, ran: Ran, command: str, error: str) -> Receipt:
         """The receipt of a run whose report is no evidence. A failure is one all the same."""
         result = Result.FAILED if ran.exit_code else Result.UNCLEAR
-        return replace(receipt_of(ran, command, result), error=error, signature=error)
+        return receipt_of(ran, command, result).because(error)
 
     def _too_few(self, receipt: Receipt) -> str | None:
         passed = receipt.tests.passed if receipt.tests is not None else None
@@ -465,7 +459,7 @@ def _and_stood(known: KnownNames | None, stood: Suite | None) -> KnownNames | No
     return KnownNames(max(known.passed, stood.counts.passed), stood.tried | (known.names or frozenset()))
 
 
-def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) -> str | None:
+def lost_reason(receipt: Receipt, baseline: Baseline) -> str | None:
     """The sentence about lost tests that were not accepted; None if there are none."""
     lost = unaccepted(receipt.lost, baseline.accepted)
     before = "last pass" if receipt.is_fewer else "baseline"
@@ -475,8 +469,8 @@ def lost_reason(receipt: Receipt, baseline: Baseline, most: int = _MAX_NAMED) ->
     if not lost and receipt.lost_count == len(receipt.lost):
         return None
     count = len(lost) + receipt.lost_count - len(receipt.lost)
-    named = ", ".join(f"{name} ({outcome})" for name, outcome in list(lost.items())[:most])
-    more = f" and {count - most} more" if count > most else ""
+    named = ", ".join(f"{name} ({outcome})" for name, outcome in list(lost.items())[:_MAX_NAMED])
+    more = f" and {count - _MAX_NAMED} more" if count > _MAX_NAMED else ""
     return f"{count} {_tests(count)} of the {before} did not pass: {named}{more}"
 
 
