@@ -39,6 +39,21 @@ ANSWERS = {
     "use my own agent script": "faq.html",
     "where is the state stored": "faq.html",
     "share sessions between two machines": "howto/many-machines.html",
+    "agent deleted my tests": "troubleshooting.html",
+    "continue a run after a crash": "faq.html",
+    "which model does claude code use": "faq.html",
+    "run the agent in docker": "faq.html",
+    "notify slack when approval is needed": "faq.html",
+    "where are the logs of the agent": "faq.html",
+    "delete a session": "faq.html",
+    "use detent with cursor": "faq.html",
+    "how do I see what the agent changed": "faq.html",
+    "bring back a deleted journal": "troubleshooting.html",
+    "the run is too expensive": "faq.html",
+    "windows": "howto/install.html",
+    "github actions": "ci.html",
+    "disable the sandbox": "sandbox.html",
+    "what is a corridor": "glossary.html",
 }
 #: The answer is among this many results.
 _SHOWN = 4

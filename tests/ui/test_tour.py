@@ -13,7 +13,7 @@ def test_the_tour_goes_on_in_the_page_and_at_the_terminal(tabs, tmp_path):
     environment = {"HOME": str(tmp_path), "PATH": os.environ["PATH"], "LANG": "C.UTF-8", "TMPDIR": str(tmp_path)}
     with Terminal(tmp_path, environment, "tour", "--ui") as terminal:
         # The tour waits after a file that text follows.
-        for prompt in ("Enter goes on", "Enter goes on", "Enter runs it"):
+        for prompt in ("Enter to go on", "Enter to go on", "Enter to run it"):
             terminal.expect(prompt)
             terminal.type("\n")
         terminal.expect(PROMPT)

@@ -82,7 +82,7 @@ class _Walk:
                 self._run(step)
             write_text(last.text)
             if self._tour is not None:
-                self._await(last, "Enter ends the tour")
+                self._await(last, "Press Enter to end the tour")
 
     def _run(self, step: _Step) -> None:
         """Run a command of Detent in this process: a decision must be made by the process that the person started."""
@@ -91,14 +91,14 @@ class _Walk:
         for number, screen in enumerate(step.screens, 1):
             write_text(f"{screen}\n")
             if self._waits and number < len(step.screens):
-                self._await(step, "Enter goes on")
+                self._await(step, "Press Enter to go on")
                 write_text("")
         for file in step.files:
             with open(file.path, "w", encoding="utf-8") as target:
                 target.write(file.text)
         write_text(f"$ {step.command}")
         if self._waits:
-            self._await(step, "Enter runs it")
+            self._await(step, "Press Enter to run it")
         self._show(step, is_running=True)
         sys.stdout.flush()
         code = run(shlex.split(step.command)[1:])

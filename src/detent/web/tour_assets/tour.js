@@ -9,7 +9,7 @@
 		<div aria-live="polite">${step.text.split("\n\n").map((text) => (text.startsWith("    ") ? html`<pre class="text" tabindex="0">${text.replace(/^ {4}/gm, "")}</pre>` : html`<p>${text}</p>`))}</div>
 		${step.command && html`<pre class="text" tabindex="0">${step.command}</pre>`}
 		${step.is_running
-			? html`<p class="note">${step.command ? "It runs at the terminal. A question is answered there." : "The tour has ended."}</p>`
+			? html`<p class="note">${step.command ? "It is running in your terminal. If it asks a question, answer it there." : "The tour has ended."}</p>`
 			: html`<button class="primary" onClick=${() => api.post("/api/tour", { number: step.number }).then(look).catch(() => {})}>${step.command ? "Run it" : "End the tour"}</button>`}
 	</aside>`;
 
