@@ -1,27 +1,22 @@
 """Computes the phases and tasks after a rollback, and the paths that it must keep."""
 
 from collections.abc import Mapping
-from typing import NamedTuple
 
 from detent.core.session.phase_state import PhaseState
 from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 
-
-class Effects(NamedTuple):
-    """The phases that a rollback changes, and the tasks by their new status."""
-
-    phases: dict[str, PhaseState]
-    tasks: dict[str, str]
+#: The phases that a rollback changes, and the tasks by their new status.
+Effects = tuple[dict[str, PhaseState], dict[str, str]]
 
 
 def effects(now: Session, past: Session, phase: str, version: int, *, only_paths: bool, is_undo: bool) -> Effects:
     """The effects of commit `version` that rolls `phase` back to the session `past`; none if it is about paths."""
     if only_paths:
-        return Effects({}, {})
+        return {}, {}
     phases = restored(now, past, version) if is_undo else rolled_back(now, past, phase, version)
-    return Effects(phases, tasks_rolled_back(now, past))
+    return phases, tasks_rolled_back(now, past)
 
 
 def rolled_back(now: Session, past: Session, phase: str, version: int) -> dict[str, PhaseState]:
