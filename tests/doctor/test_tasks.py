@@ -240,10 +240,16 @@ def test_an_abandoned_task_with_a_summary_stays_as_it_is(project, handle):
     os.makedirs(f"{project.place.state}/{handle.id}/.summaries")
     with open(f"{project.place.state}/{handle.id}/.summaries/IMPL-1-summary.md", "w", encoding="utf-8") as file:
         file.write("all of it\n")
+    project.flush()
 
+    (finding,) = check_tasks(project, handle.id)
     assert fix_tasks(project, handle.id) == []
     assert handle.tasks.row("IMPL-1").status is TaskStatus.ACTIVE
+
+    assert finding.way_out == "detent task release IMPL-1"
     handle.tasks.release("IMPL-1")
+    project.flush()
+    assert list(check_tasks(project, handle.id)) == []
 
 
 def test_a_task_in_progress_that_nobody_holds_is_an_error_and_is_given_back(project, handle):

@@ -94,12 +94,15 @@ def _check_claims(project: Project, session: Session) -> Iterator[Finding]:
         yield finding("I9", task, f"{session.claims[task].owner} holds it, and it is not in progress", "report it")
     if session.has_ended:
         return
-    for task in sorted(project.session(session.id).tasks.abandoned()):
+    tasks = project.session(session.id).tasks
+    for task in sorted(tasks.abandoned()):
         claim = session.claims.get(task)
+        # A task with a summary may be done, so a person releases it.
+        way_out = FIX if tasks.summary(task) is None else f"detent task release {task}"
         if claim is None:
-            yield finding("I9", task, "it is in progress and has no claim", FIX)
+            yield finding("I9", task, "it is in progress and has no claim", way_out)
         else:
-            yield finding("I9", task, f"it is in progress, and its holder {claim.owner} is gone", FIX, WARNING)
+            yield finding("I9", task, f"it is in progress, and its holder {claim.owner} is gone", way_out, WARNING)
 
 
 def _files(project: Project, name: str, rows: list[Row]) -> Iterator[_File]:
