@@ -8,7 +8,7 @@ import click
 import pytest
 
 import detent
-from book import diagrams, man, reference
+from book import diagrams, man, recording, reference
 from book.executed import matches
 from book.links import broken_links
 from detent.cli.app import GROUP, GROUPS, invoke
@@ -137,6 +137,13 @@ def test_the_man_page_is_current():
 
 def test_the_diagrams_are_current():
     assert {name: (diagrams.IMAGES / name).read_text("utf-8") for name in diagrams.diagrams()} == diagrams.diagrams()
+
+
+def test_the_recording_shows_the_tutorial():
+    steps = recording.shown_steps(recording.PAGE.read_text("utf-8"))
+
+    assert len(steps) == 3
+    assert recording.PICTURE.read_text("utf-8") == recording.drawn(steps)
 
 
 def test_every_setting_says_what_it_means():

@@ -59,7 +59,9 @@ CANCELLED, LOST, PAUSED = 7, 4, 130
 )
 @click.option("--tests", metavar="COMMAND", help="The test command, for gates that name none.")
 @quorum_option
-@click.option("--check", is_flag=True, help="Only look whether a run could begin: agents, tests, files, hooks, limits.")
+@click.option(
+    "--check", is_flag=True, help="Only check whether a run could begin: agents, tests, files, hooks, limits."
+)
 @click.option("--yes", is_flag=True, help="Begin although files have changes that are not committed.")
 @click.option("--wait/--no-wait", default=None, help="Wait for a person, or end; at a terminal it waits.")
 @click.option("--on", "address", metavar="URL", help="Run on workers: temporal://HOST:7233/NAMESPACE; docs/scale.md.")
@@ -82,8 +84,8 @@ def run_verb(
     Ctrl-C pauses the run; a second Ctrl-C kills it. With --on, workers of other machines do the work (detent worker),
     and Ctrl-C leaves the run to them.
 
-    Before anything is spent it looks whether the run can begin: agents, tests, files, branch, hooks and limits. --check
-    does only that, and its exit code is 1 if something is to be done first.
+    Before anything is spent, it checks whether the run can begin: agents, tests, files, branch, hooks and limits.
+    --check does only that, and its exit code is 1 if something is to be done first.
 
     The exit code is 0 when the session is complete, 6 when a person is needed, 7 when it was cancelled, 4 when another
     process runs it (a terminal shows that run instead), and 130 when the run was paused.

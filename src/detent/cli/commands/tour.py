@@ -37,8 +37,8 @@ def tour_verb(request: Request, *, no_wait: bool, keep: bool, ui: bool) -> None:
     """Walk through a session in a temporary project.
 
     The agent is a script, and each command is real. It needs no account and changes nothing outside of the temporary
-    directory. With --ui the page shows the same step as the terminal, and its effect; Enter or the button goes on.
-    Ctrl-C ends it.
+    directory. With --ui the page shows the same step as the terminal, and its effect; press Enter or the button
+    to go on. Ctrl-C ends it.
     """
     if request.json:
         raise Usage("the tour is for people and has no JSON", way_out="detent tour")

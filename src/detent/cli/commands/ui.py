@@ -39,7 +39,7 @@ def ui_verb(
 ) -> None:
     """Show sessions in a browser, and decide there.
 
-    One page for all projects of the user, at http://localhost until Ctrl-C. A link is for one use and for five minutes;
+    One page for all projects of the user, at http://localhost until Ctrl-C. A link works once, within five minutes;
     the page that it opens stays valid for twelve hours. In the shell of an agent, or without a terminal, the page only
     reads.
     """

@@ -20,7 +20,7 @@ _CHECK_S, _GRACE_S = 1.0, 3.0
 def watch_verb(request: Request, session: str | None) -> None:
     """Follow a run from another terminal.
 
-    Until the run ends, or until Ctrl-C, which does not affect the run.
+    It ends with the run, or with Ctrl-C, which does not affect the run.
     """
     watch(request, session)
 

@@ -42,7 +42,7 @@ def worker_verb(request: Request, *, address: str, labels: str, slots: int, unti
 
     It works for runs of this project that were started with detent run --on.
 
-    Each job gets a tree of its own, made from the newest checkpoint. Agents, programs and settings are those of this
+    Each job gets its own tree, made from the newest checkpoint. Agents, programs and settings are those of this
     machine. SIGTERM or Ctrl-C drains: no new job is taken, and running ones are finished. A second one ends the jobs,
     and another worker begins them again. TLS and API keys are those of Temporal's own configuration (TEMPORAL_…).
     """
