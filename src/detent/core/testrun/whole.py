@@ -5,8 +5,9 @@ Only arguments that are known not to select are let through. A path, an expressi
 
 import re
 
+from detent.core.guard.shell.prefixes import command_start
 from detent.core.guard.shell.walk import simple_commands
-from detent.core.testrun.detect import runner
+from detent.core.testrun.detect import runner, tool_name
 
 Words = list[str]
 
@@ -46,12 +47,24 @@ def selection(command: str, base: str) -> str | None:
     if hidden := _OPTIONS.search(command):
         return hidden[0]
     for words in simple_commands(command):
-        if words[:1] == ["cd"] and " ".join(words[1:]).rstrip("/") not in (".", base):
-            return " ".join(words)
+        if (elsewhere := _going_elsewhere(words, base)) is not None:
+            return elsewhere
         name = runner(words)
         if name is not None and (chosen := _selecting(_SAME_AS.get(name, name), words)) is not None:
             return chosen
     return None
+
+
+def _going_elsewhere(words: Words, base: str) -> str | None:
+    """The words with which a command, or a program in front of it, goes to another directory than `base`."""
+    if words[:1] in (["cd"], ["pushd"], ["popd"]):
+        return " ".join(words) if not _is_base(" ".join(words[1:]), base) else None
+    start, directory = command_start(tool_name(words[0]), words) if words else (0, "")
+    return " ".join(words[:start]) if directory and not _is_base(directory, base) else None
+
+
+def _is_base(directory: str, base: str) -> bool:
+    return directory.rstrip("/") in (".", base)
 
 
 def _selecting(name: str, words: Words) -> str | None:

@@ -127,6 +127,8 @@ def _after_options(argv: list[str], at: int, valued: list[str], *, assignments: 
                 at += 1
             if name in _DIRECTORY:
                 directory = value
+            elif arg[:2] in _DIRECTORY and arg[:2] in valued:
+                directory = arg[2:]
         elif not (assignments and equals and name):
             break
         at += 1
