@@ -1,4 +1,4 @@
-"""Secrets are redacted at two boundaries, the journal and the feed, and each text once at each of them."""
+"""Texts of a session are redacted at two boundaries, the journal and the feed, and each once at each of them."""
 
 import re
 import sys
@@ -22,7 +22,13 @@ from tests.support.filled import texts, variants
 from tests.support.scripted_run import Cast, broken, done, scenes
 
 SECRET = "ghp_" + "a1B2" * 9
-BOUNDARIES = {"engine/redact_command.py": "journal", "run/feed.py": "feed"}
+BOUNDARIES = {
+    "engine/redact_command.py": "journal",
+    "run/feed.py": "feed",
+    # Errors of git and of storage libraries repeat the URL of the shared place, with its password.
+    "objects/git_transport.py": "travel",
+    "objects/url_transport.py": "travel",
+}
 GATED = '[{key="a", gates=[{kind="command", command="echo output of the check"}]}]'
 
 
@@ -196,7 +202,7 @@ def _fields(record):
     return {field for value in values for field, text in texts(value) if text == SECRET}
 
 
-def test_only_the_two_boundaries_redact():
+def test_only_these_boundaries_redact():
     package = Path(detent.__file__).parent
     users = {
         str(path.relative_to(package))

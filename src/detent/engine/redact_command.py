@@ -1,7 +1,7 @@
 """Redacts secrets from text that enters the journal or another record of a session.
 
-This is one of two boundaries where secrets are removed; the other is `run/feed.py`, for the events of a run. A text is
-redacted while it is whole: cutting it first could leave half a secret that no rule recognises.
+This is one of two boundaries where the texts of a session are redacted; the other is `run/feed.py`, for the events of a
+run. A text is redacted while it is whole: cutting it first could leave half a secret that no rule recognises.
 Instructions are redacted too: the task of a session, and the titles and documents of its tasks.
 
 A test fills every field of every command with a secret. A field that keeps it must be declared in that test.
