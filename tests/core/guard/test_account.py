@@ -69,6 +69,8 @@ def test_a_tool_that_would_write_one_is_denied(path, expected):
         "claude plugin disable detent",
         "claude --debug plugins marketplace remove detent",
         "claude mcp add x -- ./server",
+        "claude mcp add list -- ./server",
+        "claude plugin marketplace add ./list",
         "codex plugin remove detent@detent",
         "codex features disable hooks",
         "codex -c a=b features disable hooks",

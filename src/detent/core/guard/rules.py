@@ -117,8 +117,9 @@ def _client_settings(given: GuardInput) -> "str | None":
         named = [word for word in rest if word[:1] != "-"]
         for at, word in enumerate(named):
             verb = f"{program.rpartition('/')[2]} {word}"
-            following = named[at + 1 : at + 3]
-            if verb in verbs and following and not any(each in _LOOKING_VERBS for each in following):
+            # `plugin marketplace` has verbs of its own.
+            following = [each for each in named[at + 1 : at + 3] if each != "marketplace"][:1]
+            if verb in verbs and following and following[0] not in _LOOKING_VERBS:
                 return f"{verb} {following[0]} changes which hooks, plugins or servers the client runs; {_LET_A_PERSON}"
     return None
 
