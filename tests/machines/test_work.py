@@ -74,6 +74,22 @@ def test_an_approval_through_the_page_continues_work_on_another_machine(tmp_path
         world.check(session, phases=2)
 
 
+def test_a_worker_that_starts_removes_the_trees_of_sessions_that_ended(tmp_path):
+    with cluster(tmp_path, seconds=0.1, phases='"a", "b"') as world:
+        worker = world.machine("worker")
+        session = world.start_session()
+        world.run_to_end()
+        trees = worker.root / ".workflow" / "worktrees"
+        assert [path.name for path in trees.glob("*.worker1")] == [f"{session}.worker1"]
+        worker.send(signal.SIGTERM)
+        assert worker.process is not None
+        worker.process.wait(30)
+        worker.start()
+        wait_until(lambda: not list(trees.iterdir()), "the tree stays")
+        assert "was kept" not in worker.log
+        world.check(session, phases=2)
+
+
 def test_draining_loses_nothing(tmp_path):
     with cluster(tmp_path, seconds=2.0) as world:
         drained = world.machine("drained")

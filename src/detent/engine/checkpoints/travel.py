@@ -21,6 +21,7 @@ from detent.objects.restore import Restore, Step
 from detent.objects.transport import Transport, decode_manifest, encode_manifest, manifest_objects
 from detent.store import disk
 from detent.store.port import START, Cursor, Store
+from detent.store.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from detent.config.settings import FileSettings
@@ -252,7 +253,7 @@ def put(
         return []
     wanted = {step.after.digest for step in steps if step.after is not None}
     contents = travel_of(project).contents(session, manifest, wanted)
-    # The jobs of a worker are threads of one process.
-    staging = os.path.join(checkpoints.root, f"bring-{os.getpid()}-{threading.get_ident()}")
-    Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
+    with scratch_directory("bring", checkpoints.root) as directory:
+        staging = os.path.join(directory, "staging")
+        Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
     return [step.path for step in steps if step.before is None]
