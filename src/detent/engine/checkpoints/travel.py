@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from detent.config.place import repository
+from detent.config.place import is_worktree, repository
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Changes, Entry, Manifest, changes
 from detent.core.session.events import CheckpointTaken
@@ -242,7 +242,8 @@ def put(
     All are changed, or none. Returns the paths that were not there before.
     """
     checkpoints = project.checkpoints
-    present = checkpoints.capture(session, store=False)
+    # To undo a step needs the content that it replaced. The tree of a worker is made anew instead.
+    present = checkpoints.capture(session, store=not is_worktree(project.place))
     paths = {*present.files, *files} if only is None else set(only)
     steps = [
         Step(path, before, after)
