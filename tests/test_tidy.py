@@ -135,7 +135,7 @@ AT_THE_STATE_DIRECTORY = {
 #: Modules that may know where the worktrees are: directories that git makes on this machine, whatever the store is.
 AT_THE_WORKTREES = {
     *("detent.run.worktree", "detent.run.worktree_record", "detent.run.merging"),
-    *("detent.engine.sandbox", "detent.worker.trees"),
+    *("detent.engine.sandbox", "detent.worker.ended_trees", "detent.worker.trees"),
 }
 STORES = {"FileStore", "MemoryStore", "PostgresStore"}
 STATE_DIRECTORY = ".workflow"

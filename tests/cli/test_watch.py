@@ -73,6 +73,18 @@ def test_without_a_run_it_says_so_and_shows_where_the_session_stands(session):
     assert (answer["running"], answer["session"]) == (False, "WFS-add-login-with-passkeys")
 
 
+def test_the_hint_without_a_run_is_a_command_that_starts_one(session):
+    first = session("watch").ok().out.partition("\n")[0]
+    assert first == "no run of WFS-add-login-with-passkeys is active; detent run starts one"
+    session("pause").ok()
+    first = session("watch", "--session", "passkeys").ok().out.partition("\n")[0]
+    assert first == "no run of WFS-add-login-with-passkeys is active", "a run of it is refused until it is resumed"
+    session("resume", "passkeys").ok()
+    session("cancel", "-m", "no longer needed").ok()
+    first = session("watch", "--session", "passkeys").ok().out.partition("\n")[0]
+    assert first == "no run of WFS-add-login-with-passkeys is active"
+
+
 def test_without_a_session_it_is_refused(project):
     assert "no session is active" in project("watch").error()[1]
 

@@ -1,7 +1,10 @@
 """People and settings in a run on several machines: approvals, labels, draining. Only with `make test-machines`."""
 
 import os
+import select
 import signal
+import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -11,6 +14,7 @@ import pytest
 from detent.core.session.status import Status
 from detent.store.state_home import digest
 from tests.support.page import opened
+from tests.support.terminal import Terminal
 from tests.support.worker_machines import Cluster, cluster, wait_until
 
 
@@ -72,6 +76,53 @@ def test_an_approval_through_the_page_continues_work_on_another_machine(tmp_path
             report(f"an approval through the page continued the work after {time.time() - since:.1f} s")
         world.wait_completed(session)
         world.check(session, phases=2)
+
+
+def test_a_worker_that_starts_removes_the_trees_of_sessions_that_ended(tmp_path):
+    with cluster(tmp_path, seconds=0.1, phases='"a", "b"') as world:
+        worker = world.machine("worker")
+        session = world.start_session()
+        world.run_to_end()
+        trees = worker.root / ".workflow" / "worktrees"
+        assert [path.name for path in trees.glob("*.worker1")] == [f"{session}.worker1"]
+        worker.send(signal.SIGTERM)
+        assert worker.process is not None
+        worker.process.wait(30)
+        worker.start()
+        wait_until(lambda: not list(trees.iterdir()), "the tree stays")
+        assert "was kept" not in worker.log
+        world.check(session, phases=2)
+
+
+def test_a_run_at_a_terminal_has_no_line_that_is_too_wide_and_one_line_an_event_in_a_pipe(tmp_path):
+    said = "echo 'a report that is long enough to need more than one line of a terminal that has eighty columns'"
+    with cluster(tmp_path, phases='"a"', command=said) as world:
+        world.machine("worker")
+        world.start_session("at a terminal")
+        argv = [sys.executable, "-m", "detent", "run", "--yes", "--on", world.address]
+        terminal = Terminal(argv, cwd=world.root, env=world.env(world.root, "own"), columns=80, lines=40)
+        assert terminal.wait() == 0
+        lines = terminal.text.replace("\r", "").split("\n")
+        assert "runs on temporal://" in terminal.text.replace("\r\n  ", " ")
+        assert max(map(len, lines)) <= 80, lines
+        session = world.start_session("in a pipe")
+        lines = world.detent("run", "--yes").stdout.splitlines()
+        assert lines[0].startswith(f"{session} runs on {world.address}; Ctrl-C leaves it running")
+        assert any(line.endswith("eighty columns") for line in lines)
+
+
+def test_a_worker_answers_in_json_while_it_works(tmp_path):
+    with cluster(tmp_path) as world:
+        argv = [sys.executable, "-m", "detent", "worker", "--json", "--on", world.address]
+        with subprocess.Popen(
+            argv, cwd=world.root, env=world.env(world.root, "own"), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        ) as worker:
+            assert worker.stdout is not None
+            ready, _, _ = select.select([worker.stdout], [], [], 30.0)
+            worker.send_signal(signal.SIGTERM)
+            answers = worker.stdout.read().decode()
+        assert ready, "it said nothing while it worked"
+        assert answers.startswith('{\n  "ready": true')
 
 
 def test_draining_loses_nothing(tmp_path):

@@ -182,6 +182,26 @@ def test_a_session_that_differs_is_not_copied(tool, tmp_path):
     assert "is another session" in message
 
 
+def test_a_session_that_went_on_in_the_target_is_not_called_another_one(tool):
+    tool("init").ok()
+    tool("start", "feature", "Add login").ok()
+    tool("store", "copy", "files", server_url()).ok()
+    tool("finish", "-m", "done in the files").ok()
+
+    code, message, way_out = tool("store", "copy", server_url(), "files").error()
+    assert (code, message) == (4, "WFS-add-login has more commits in TO than in FROM")
+    assert way_out == "copy it the other way: exchange both"
+    assert "copied: 1 commit and 0 documents" in tool("store", "copy", "files", server_url()).ok().out
+
+
+@pytest.mark.parametrize("which", ["files", "database"])
+def test_a_store_is_not_copied_to_itself(tool, which):
+    tool("init").ok()
+    store = "files" if which == "files" else server_url()
+    code, message, _ = tool("store", "copy", store, store).error()
+    assert (code, message) == (2, "FROM and TO are the same store")
+
+
 def test_an_agent_may_not_move_the_journals(tool):
     tool("init").ok()
     tool("start", "feature", "Add login").ok()

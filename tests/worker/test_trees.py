@@ -1,5 +1,7 @@
 """A worker's tree is made from the newest checkpoint byte for byte, and its result comes back the same way."""
 
+import fcntl
+import os
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from pathlib import Path
@@ -7,11 +9,14 @@ from threading import Barrier
 
 import pytest
 
+from detent.core.actor import Channel
+from detent.engine.actor import identify
 from detent.engine.session import SessionHandle
 from detent.errors import Conflict
 from detent.objects.restore import Restore
 from detent.run.job import FilesConflict
 from detent.store.memory import MemoryStore
+from detent.worker.ended_trees import remove_ended
 from detent.worker.trees import JobTree, lent_tree
 from tests.support.machines import bare_remote, listing, machine, odd_files
 
@@ -29,6 +34,11 @@ class Machines:
         odd_files(self.own)
         self.project = machine(self.own, self.store, where)
         self.session = self.project.start("w", "travel").id
+
+    def end(self) -> None:
+        """A person cancels the session."""
+        person = identify({}, Channel.LIBRARY, name="own", lineage=())
+        self.project.beside(self.project.place, person).session(self.session).cancel("no longer needed")
 
     def tree(self, name: str) -> tuple[JobTree, Path, SessionHandle]:
         """The tree of a job on the machine of that name."""
@@ -127,3 +137,114 @@ def test_what_a_dead_job_left_is_removed(machines):
     (tree / "half").write_text("half")
     (tree / "plain.txt").unlink()
     assert listing(machines.tree("b")[1]) == before
+
+
+def swept(machines: Machines, name: str, kept: set[str] | None = None) -> list[str]:
+    """What a worker of the machine says when it removes trees. `kept` is that of its process."""
+    root, notes = machines.directory / name, list[str]()
+    remove_ended(machine(root, machines.store, machines.where), set() if kept is None else kept, notes.append)
+    return notes
+
+
+def left(machines: Machines, name: str) -> list[str]:
+    """The files of trees on the machine: the directories, their locks and their caches."""
+    state = machines.directory / name / ".workflow"
+    caches = Path(machines.store.directory("checkpoints")).glob(".stat-cache-*")
+    return sorted([*(path.name for path in (state / "worktrees").iterdir()), *(path.name for path in caches)])
+
+
+def test_the_tree_of_a_session_that_ended_is_removed_with_its_ignored_files(machines):
+    files, tree, handle = machines.tree("b")
+    (tree / "new").write_text("new")
+    handle.checkpoints.take("work", then=files.settle())
+    Path(machines.store.directory("checkpoints"), f".stat-cache-{tree.name}").touch()
+    later, own, by_later = machines.tree("c")
+    (own / "new").write_text("newer")
+    by_later.checkpoints.take("later", then=later.settle())
+    (tree / ".git" / "info").mkdir()
+    (tree / ".git" / "info" / "exclude").write_text("cache/\n")
+    (tree / "cache").mkdir()
+    (tree / "cache" / "module").write_text("big")
+    (tree / "cache").chmod(0o500)
+
+    assert swept(machines, "b") == []
+    assert tree.exists(), "the session goes on"
+    machines.end()
+    assert swept(machines, "b") == []
+    assert left(machines, "b") == []
+
+
+def test_a_tree_that_a_job_has_stays_until_the_job_ends(machines):
+    machines.tree("b")
+    machines.end()
+    with lent_tree(str(machines.directory / "b"), machines.session, None) as place:
+        assert swept(machines, "b") == []
+        assert Path(place.base, "plain.txt").exists()
+    assert swept(machines, "b") == []
+    assert left(machines, "b") == []
+
+
+@pytest.mark.parametrize("name", ["half", ".env"])
+def test_a_tree_with_a_file_that_no_checkpoint_has_stays_and_is_told_of_once(machines, name):
+    _, tree, _ = machines.tree("b")
+    (tree / name).write_text("half")
+    machines.end()
+    kept: set[str] = set()
+    (said,) = swept(machines, "b", kept)
+    assert f"{tree} was kept: no checkpoint has its {name}" in said
+    assert swept(machines, "b", kept) == []
+    assert (tree / name).read_text() == "half"
+    (tree / name).unlink()
+    assert swept(machines, "b") == []
+    assert not tree.exists()
+
+
+def test_a_tree_stays_if_the_shared_place_lost_its_checkpoint(machines, monkeypatch):
+    _, tree, _ = machines.tree("b")
+    travel = machines.project.checkpoints.travel
+    travel.transport.remove(travel.transport.names())
+    monkeypatch.setattr("detent.engine.checkpoints.travel._manifests", {})
+    machines.end()
+    assert "was kept" in swept(machines, "b")[0]
+    assert (tree / "plain.txt").exists()
+
+
+def test_a_worktree_of_git_and_directories_of_people_stay(machines):
+    machines.tree("b")
+    trees = machines.directory / "b" / ".workflow" / "worktrees"
+    for name in (f"{machines.session}.worker2", f"{machines.session}.phase", "WFS-unknown.worker1"):
+        (trees / name).mkdir()
+        (trees / name / ".git").write_text("gitdir: elsewhere")
+        (trees / f"{name}.lock").touch()
+    machines.end()
+    assert swept(machines, "b") == []
+    assert len(left(machines, "b")) == 6
+
+
+def test_no_job_gets_a_tree_that_is_being_removed(machines, monkeypatch):
+    machines.tree("b")
+    machines.end()
+    flock, seen = fcntl.flock, list[str]()
+
+    def late(lock: int, kind: int) -> None:
+        """The job has opened the lock, and the tree is removed before the job locks it."""
+        monkeypatch.setattr(fcntl, "flock", flock)
+        assert swept(machines, "b") == []
+        seen.append("removed")
+        flock(lock, kind)
+
+    monkeypatch.setattr(fcntl, "flock", late)
+    root = str(machines.directory / "b")
+    with lent_tree(root, machines.session, None) as one, lent_tree(root, machines.session, None) as two:
+        assert seen == ["removed"]
+        assert one.base != two.base
+
+
+def test_what_a_killed_process_staged_is_removed_by_the_next(machines):
+    staging = Path(machines.store.directory("checkpoints"))
+    left = staging / "detent-bring-killed"
+    (left / "staging").mkdir(parents=True)
+    (left / "staging" / "1").write_text("half")
+    os.utime(left, (0, 0))
+    machines.tree("b")
+    assert not list(staging.glob("*bring*"))

@@ -218,6 +218,8 @@ def write_bytes(data: bytes) -> None:
     """Write bytes unchanged: JSON is UTF-8, whatever the terminal's encoding is."""
     sys.stdout.flush()
     sys.stdout.buffer.write(data)
+    # A pipe is read while a run or a worker goes on.
+    sys.stdout.flush()
 
 
 def write_file(request: Request, file: str, data: bytes) -> str:

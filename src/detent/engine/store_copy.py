@@ -92,10 +92,14 @@ def _common_end(source: Store, target: Store, name: str) -> Cursor:
     end, more = START, True
     while more:
         commits, behind, _, more = target.read(name, end)
-        if commits and source.read(name, end, len(commits)).end[:2] != behind[:2]:
+        own = source.read(name, end, len(commits)) if commits else None
+        if own is not None and own.end[:2] != behind[:2]:
+            if not own.commits or target.read(name, end, len(own.commits)).end[:2] == own.end[:2]:
+                raise Conflict(
+                    f"{name} has more commits in TO than in FROM", way_out="copy it the other way: exchange both"
+                )
             raise Conflict(
-                f"{name} is another session in {target.location('')} than in {source.location('')}: they differ behind "
-                f"commit {end.version}",
+                f"{name} is another session in TO than in FROM: they differ behind commit {end.version}",
                 way_out="copy to a store that does not have it",
             )
         end = behind

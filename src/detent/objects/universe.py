@@ -189,6 +189,12 @@ class Universe:
     def forget(self) -> None:
         self._cache = None
 
+    def remove_cache(self) -> None:
+        """Remove the cache of a tree that is gone."""
+        self._cache = None
+        with suppress(OSError):
+            os.unlink(self._path)
+
     def epoch(self) -> int:
         """Odd while garbage is collected, even otherwise; it only rises."""
         try:

@@ -10,6 +10,7 @@ from detent.core.session.open_decision import (
     Judged,
     OpenDecision,
     View,
+    is_on_workers,
     is_run,
     open_decisions,
     recorded_verdicts,
@@ -21,8 +22,8 @@ from detent.render.terminal.canvas import Canvas
 
 #: The number of commands, or of phases of one kind, that text output lists.
 MOST_SHOWN = 6
-#: Goes on with a run that was paused.
-GO_ON = "detent run"
+#: Goes on with a run, on this machine or on workers.
+_GO_ON, _GO_ON_WORKERS = "detent run", "detent run --on URL"
 START = 'detent start WORKFLOW "TASK"'
 
 
@@ -48,15 +49,20 @@ def next_commands(
     # No phase begins while a person has to decide about another one.
     ready = () if session.escalations or session.awaiting_review else session.ready
     waits = bool(session.escalations or session.awaiting_review or session.questions)
-    commands = [
-        *([GO_ON] if is_run(session) and not waits and view.active else []),
-        *(command for key in session.in_progress for command in _work(session, key, judged, view)),
-        *(f"detent begin {key}" for key in ready),
-    ]
+    commands = [go_on(session)] if is_run(session) and not waits and view.active else []
+    if not is_on_workers(session):
+        # Those would take the files of this checkout for the work of the workers.
+        commands += (command for key in session.in_progress for command in _work(session, key, judged, view))
+        commands += (f"detent begin {key}" for key in ready)
     if not commands and not own:
         done = not session.unfinished and (not len(session.tasks) or session.tasks.is_completed)
         commands = ["detent complete" if done else "detent why"]
     return list(dict.fromkeys([*own, *(_named(command, named) for command in commands)]))
+
+
+def go_on(session: Session | None) -> str:
+    """The command that goes on with the last run of the session, where it ran."""
+    return _GO_ON_WORKERS if session is not None and is_on_workers(session) else _GO_ON
 
 
 def _named(command: str, session: str) -> str:

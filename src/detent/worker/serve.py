@@ -35,6 +35,7 @@ from detent.run.scheduler import Hosting, Runner
 from detent.worker.address import Address
 from detent.worker.board import Assignment, is_later_loop, job_run, loop_run
 from detent.worker.dispatcher import RemoteDispatcher
+from detent.worker.ended_trees import remove_ended
 from detent.worker.flow import LEFT, PASSING, SessionFlow
 from detent.worker.flow_link import FlowLink
 from detent.worker.given import JOB, LOOP, Given, JobTurn, LoopTurn
@@ -62,6 +63,8 @@ _WATCH_S = 0.25
 BEATS, LONGEST_BEAT_S = 8, 1.0
 #: How often a loop looks at its session if no message of the store wakes it.
 LOOP_TICK_S = 1.0
+#: How often a worker looks for trees of sessions that have ended; it does so when it starts, too.
+TREES_S = 60.0
 #: How often a worker looks whether the scheduler answers.
 _LOOK_S = 5.0
 #: Ends that are no failure of the worker: Temporal then writes no trace into its log.
@@ -95,6 +98,8 @@ class Serving:
             #: The name of the project, and the sets of labels that this worker has.
             self.key, self.sets = project_key(project), label_sets(project.settings, offer.labels)
             self._reach = Reach(self.project, project.settings.run.heartbeat_s)
+        self._over = threading.Event()
+        threading.Thread(target=self._remove_trees, name="trees", daemon=True).start()
 
     def may_take_loops(self) -> bool:
         return self._reach.is_there()
@@ -103,6 +108,7 @@ class Serving:
         return self._reach.is_there() and self.jobs < self._offer.slots
 
     def close(self) -> None:
+        self._over.set()
         self._reach.close()
         self._loop.close()
         self._feeds.close()
@@ -191,6 +197,15 @@ class Serving:
         except DetentError as error:
             ended = ended_with(turn.assignment, error)
         return msgspec.to_builtins(ended)
+
+    def _remove_trees(self) -> None:
+        kept: set[str] = set()
+        while True:
+            if self._reach.is_there():
+                with suppress(DetentError), self.project() as project:
+                    remove_ended(project, kept, self._note)
+            if self._over.wait(TREES_S):
+                return
 
     @contextmanager
     def project(self) -> Iterator[Project]:

@@ -5,6 +5,7 @@ else of Detent imports `temporalio`, except `flow.py`, `flow_link.py` and `serve
 """
 
 import asyncio
+import logging
 import re
 import threading
 import uuid
@@ -32,7 +33,7 @@ try:
         StartWorkflowExecutionRequest,
     )
     from temporalio.envconfig import ClientConfig
-    from temporalio.runtime import LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
+    from temporalio.runtime import LogForwardingConfig, LoggingConfig, Runtime, TelemetryConfig, TelemetryFilter
     from temporalio.service import ConnectConfig, RPCError, RPCStatusCode, ServiceClient
 except ImportError as error:
     raise Refused(
@@ -69,9 +70,13 @@ _WAYS_OUT = {
 
 @cache
 def _runtime() -> Runtime:
-    """Without the warnings of the library: it repeats each of them while a server is away. Detent says it once."""
-    logging = LoggingConfig(filter=TelemetryFilter(core_level="ERROR", other_level="ERROR"))
-    return Runtime(telemetry=TelemetryConfig(logging=logging))
+    """Without the warnings of the library: it repeats each of them while a server is away. Detent says it once.
+
+    Its errors go to standard error by way of Python: by itself it writes them to standard output.
+    """
+    only_errors = TelemetryFilter(core_level="ERROR", other_level="ERROR")
+    forwarding = LogForwardingConfig(logger=logging.getLogger("temporalio"))
+    return Runtime(telemetry=TelemetryConfig(logging=LoggingConfig(filter=only_errors, forwarding=forwarding)))
 
 
 async def connect(address: Address, identity: str = "") -> ServiceClient:

@@ -28,6 +28,8 @@ if TYPE_CHECKING:
 
 #: Trees of one session on one machine; each parallel job has one.
 MAX_TREES = 64
+#: A tree is named by its session, this mark and a number; its lock has this suffix.
+MARK, LOCK = ".worker", ".lock"
 #: Conflicting paths that a message names.
 _MAX_NAMED = 10
 
@@ -38,22 +40,36 @@ def lent_tree(root: str, session: str, project: str | None) -> Iterator[Place]:
     directory = places.worktrees(root)
     disk.make_directory(directory)
     for number in range(1, MAX_TREES + 1):
-        path = os.path.join(directory, f"{session}.worker{number}")
-        lock = os.open(f"{path}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE)
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            os.close(lock)
+        path = os.path.join(directory, f"{session}{MARK}{number}")
+        lock = lock_of(path)
+        if lock is None:
             continue
         try:
-            if not os.path.exists(os.path.join(path, ".git", "HEAD")):
-                # The rules of `.gitignore` end at a repository. The one around it belongs to the person.
-                _make_repository(path)
-            yield places.find(path, project=project)[0]
+            yield tree_at(path, project)
             return
         finally:
             os.close(lock)
     raise Conflict(f"{MAX_TREES} jobs of {session} run on this machine", way_out="start fewer workers")
+
+
+def lock_of(path: str) -> int | None:
+    """Lock the tree; None if another job of this machine has it. Closing the descriptor frees it."""
+    lock = os.open(path + LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, disk.PRIVATE_FILE)
+    # The file goes with its tree, perhaps after it was opened here.
+    with suppress(BlockingIOError, FileNotFoundError):
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if os.path.samestat(os.fstat(lock), os.stat(path + LOCK)):
+            return lock
+    os.close(lock)
+    return None
+
+
+def tree_at(path: str, project: str | None) -> Place:
+    """The place in the tree, which is a repository then. The caller holds its lock."""
+    if not os.path.exists(os.path.join(path, ".git", "HEAD")):
+        # The rules of `.gitignore` end at a repository. The one around it belongs to the person.
+        _make_repository(path)
+    return places.find(path, project=project)[0]
 
 
 def _make_repository(path: str) -> None:

@@ -7,10 +7,11 @@ from typing import Any
 import pytest
 
 from detent.engine.checkpoints import travel
-from detent.engine.checkpoints.travel import Travel
-from detent.errors import StoreFailed
+from detent.engine.checkpoints.travel import Head, Travel, put, travel_of
+from detent.errors import Conflict, StoreFailed
+from detent.objects.restore import Restore
 from detent.store.memory import MemoryStore
-from tests.support.machines import machine
+from tests.support.machines import bare_remote, listing, machine
 
 
 class Nowhere:
@@ -86,3 +87,28 @@ def test_a_relative_place_is_seen_from_the_project(tmp_path, monkeypatch, where)
     refs = subprocess.run(["git", "-C", remote, "for-each-ref"], capture_output=True, text=True, check=True).stdout
     sent = refs.splitlines() or list((tmp_path / "s" / "snapshots" / session.id).iterdir())
     assert len(sent) == 1
+
+
+def test_files_that_could_not_be_brought_as_a_whole_are_as_before(tmp_path, monkeypatch):
+    where, store, own = bare_remote(tmp_path / "remote.git"), MemoryStore(), tmp_path / "own"
+    own.mkdir()
+    for name in ("a", "b"):
+        (own / name).write_text(name)
+    project = machine(own, store, where)
+    session = project.start("w", "travel").id
+    for name in ("a", "b"):
+        (own / name).write_text(f"only here: {name}")
+    before, execute, failing = listing(own), Restore._execute, ["b"]
+
+    def changed_meanwhile(restore, step, *more):
+        if step.path in failing:
+            failing.remove(step.path)
+            raise Conflict("b was changed meanwhile")
+        execute(restore, step, *more)
+
+    monkeypatch.setattr(Restore, "_execute", changed_meanwhile)
+    head = Head(store, session).manifest()
+    with pytest.raises(Conflict, match="changed meanwhile"):
+        put(project, session, head, travel_of(project).files(session, head))
+    assert failing == []
+    assert listing(own) == before

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import click
 
 from detent.cli.person import WAITING, is_at_terminal
-from detent.cli.request import Request, Usage, print_error, write_text
+from detent.cli.request import Request, Usage, canvas, print_error, write_text
 from detent.cli.run_screen import Screen, Style
 from detent.cli.verb import TEXT, known_workflows, quorum_option, session_option, verb
 from detent.clients.registry import with_hooks
@@ -317,9 +317,7 @@ def _run_on(
             )
             return
         for event in commit.events:
-            write_text(f"{commit.at.astimezone():%H:%M:%S}  {describe(event)}")
-        # The log of a CI job is a pipe, and is read while the run goes on.
-        sys.stdout.flush()
+            _write_line(describe(event), f"{commit.at.astimezone():%H:%M:%S}  ")
 
     is_running = False
 
@@ -327,8 +325,7 @@ def _run_on(
         nonlocal is_running
         is_running = True
         if not request.json:
-            write_text(f"{handle.id} runs on {flow.address}; Ctrl-C leaves it running, detent pause stops it")
-            sys.stdout.flush()
+            _write_line(f"{handle.id} runs on {flow.address}; Ctrl-C leaves it running, detent pause stops it")
 
     def note(text: str) -> None:
         if request.json:
@@ -346,6 +343,16 @@ def _run_on(
         if not is_running:
             note(idle)
         raise
+
+
+def _write_line(text: str, head: str = "") -> None:
+    """Write a line: a terminal gets it without broken words, and a pipe as it is."""
+    if sys.stdout.isatty():
+        write_text("\n".join(canvas().hanging(text, " " * len(head) or "  ", head)))
+    else:
+        write_text(head + text)
+    # The log of a CI job is a pipe, and is read while the run goes on.
+    sys.stdout.flush()
 
 
 def _outbox(project: "Project", handle: "SessionHandle") -> "Outbox | None":

@@ -4,8 +4,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from detent.cli.request import Request
+from detent.cli.request import Request, Usage
 from detent.cli.verb import VerbGroup, verb
+from detent.core.counted import counted
 
 if TYPE_CHECKING:
     from detent.engine.project import Project
@@ -27,6 +28,8 @@ def copy_sessions(request: Request, source: str, target: str, *, name: str | Non
     """
     from detent.engine.store_copy import copy_store
 
+    if source == target:
+        raise Usage("FROM and TO are the same store", way_out="detent store copy --help")
     with request.changing(adopt=False) as project:
         stores = [_store(project, each, name, is_target=each is target) for each in (source, target)]
         progress = request.progress("copying sessions")
@@ -35,8 +38,8 @@ def copy_sessions(request: Request, source: str, target: str, *, name: str | Non
         label = name or project.settings.store.project or _name_of(project)
     option = "" if target == _FILES else f" --store-project {label}"
     summary = (
-        f"{copied.sessions} sessions are in both stores: "
-        f"{copied.commits} commits and {copied.documents} documents were copied"
+        f"in both stores: {counted(copied.sessions, 'session')}; "
+        f"copied: {counted(copied.commits, 'commit')} and {counted(copied.documents, 'document')}"
     )
     request.answer(
         lambda canvas: "\n".join([summary, *canvas.commands([f"detent init --store {target}{option}"])]),

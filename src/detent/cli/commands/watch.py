@@ -92,15 +92,18 @@ def _answer_idle(request: Request, project: "Project", handle: "SessionHandle") 
     from detent.core.session.open_decision import open_decisions
     from detent.engine.decisions import verdicts_now, view_now
     from detent.render.json.record import session_record
+    from detent.render.next_commands import go_on
     from detent.render.terminal.status import status_text
 
     state, now = handle.state, local_now(project)
     view, judged = view_now(project, state), verdicts_now(project, state)
     decisions = open_decisions(state, judged, view)
+    # Of an ended or inactive session, no run can begin.
+    hint = f"; {go_on(state)} starts one" if view.active and not state.has_ended else ""
     request.answer(
         lambda canvas: "\n".join(
             [
-                canvas.cut(f"no run of {state.id} is active; detent run starts one", canvas.width),
+                canvas.cut(f"no run of {state.id} is active{hint}", canvas.width),
                 "",
                 status_text(state, now=now, canvas=canvas, view=view, decisions=decisions),
             ]

@@ -21,6 +21,7 @@ from detent.core.gate.program import accepted_name, other_program
 from detent.core.gate.voted import Voted
 from detent.core.session.escalation import BUDGET_EXCEEDED
 from detent.core.session.phase_name import phase_name
+from detent.core.session.phase_state import is_of_worker
 from detent.core.session.session import RESOLUTIONS, Escalation, Question, Session, resolve_commands
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
@@ -183,8 +184,18 @@ def task_phase(session: Session) -> str | None:
 
 def is_run(session: Session) -> bool:
     """Whether a run has begun the phases in progress: the next run goes on with them."""
-    live = (session.phases[key] for key in session.with_status(Status.IN_PROGRESS, Status.FAILED))
-    return any(delegation.agent_id.startswith("run-") for state in live for delegation in state.delegations)
+    return any(agent.startswith("run-") for agents in _live_agents(session) for agent in agents)
+
+
+def is_on_workers(session: Session) -> bool:
+    """Whether workers did the last work on a phase in progress: its files are not in this checkout."""
+    return any(is_of_worker(agents[-1]) for agents in _live_agents(session) if agents)
+
+
+def _live_agents(session: Session) -> Iterator[list[str]]:
+    """The ids of the agents of each phase in progress or failed, the last one last."""
+    for key in session.with_status(Status.IN_PROGRESS, Status.FAILED):
+        yield [delegation.agent_id for delegation in session.phases[key].delegations]
 
 
 class _Listed:

@@ -11,7 +11,7 @@ import time
 from collections.abc import Collection, Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from detent.config.place import repository
+from detent.config.place import is_worktree, repository
 from detent.core.checkpoint.checkpoint import Taken
 from detent.core.checkpoint.manifest import Changes, Entry, Manifest, changes
 from detent.core.session.events import CheckpointTaken
@@ -21,6 +21,7 @@ from detent.objects.restore import Restore, Step
 from detent.objects.transport import Transport, decode_manifest, encode_manifest, manifest_objects
 from detent.store import disk
 from detent.store.port import START, Cursor, Store
+from detent.store.scratch import scratch_directory
 
 if TYPE_CHECKING:
     from detent.config.settings import FileSettings
@@ -241,7 +242,8 @@ def put(
     All are changed, or none. Returns the paths that were not there before.
     """
     checkpoints = project.checkpoints
-    present = checkpoints.capture(session, store=False)
+    # To undo a step needs the content that it replaced. The tree of a worker is made anew instead.
+    present = checkpoints.capture(session, store=not is_worktree(project.place))
     paths = {*present.files, *files} if only is None else set(only)
     steps = [
         Step(path, before, after)
@@ -252,7 +254,7 @@ def put(
         return []
     wanted = {step.after.digest for step in steps if step.after is not None}
     contents = travel_of(project).contents(session, manifest, wanted)
-    # The jobs of a worker are threads of one process.
-    staging = os.path.join(checkpoints.root, f"bring-{os.getpid()}-{threading.get_ident()}")
-    Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
+    with scratch_directory("bring", checkpoints.root) as directory:
+        staging = os.path.join(directory, "staging")
+        Restore(project.place.base, checkpoints.objects, staging).apply(steps, present.rows, contents)
     return [step.path for step in steps if step.before is None]

@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 from detent.core.gate.environment import is_below
-from detent.engine.gates.scratch import scratch_directory
+from detent.store.scratch import scratch_directory
 
 try:
     from fcntl import ioctl

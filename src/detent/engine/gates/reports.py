@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 
 from detent.core.reports.limits import MAX_BYTES, MAX_FILES, ReportFile
-from detent.engine.gates.scratch import scratch_directory
+from detent.store.scratch import scratch_directory
 
 _CHUNK = 64 * 1024
 

@@ -23,7 +23,7 @@ from detent.core.session.session import Session
 from detent.core.session.status import Status
 from detent.core.task.row import TaskStatus
 from detent.render.elapsed import duration, elapsed
-from detent.render.next_commands import GO_ON, progress
+from detent.render.next_commands import go_on, progress
 from detent.render.terminal.canvas import Canvas, columns_of
 from detent.render.terminal.graph_lanes import LaneRow, Lanes, in_lanes, lanes_of
 from detent.render.terminal.phase_names import PhaseNames, phase_names
@@ -172,7 +172,7 @@ def _foot(frame: _Frame) -> Iterator[Line]:
         yield Line(text="", weight=Weight.BLANK)
         yield from (Line(text=text, weight=Weight.DETAIL) for text in frame.canvas.wrap(ended.said)[:_MOST_TEXT])
     if ended is not None and ended.end is End.PAUSED:
-        yield from (Line(text=text, weight=Weight.ALWAYS) for text in frame.canvas.command(GO_ON))
+        yield from (Line(text=text, weight=Weight.ALWAYS) for text in frame.canvas.command(go_on(frame.session)))
 
 
 def _need_lines(need: PersonNeeded, rank: int, canvas: Canvas) -> Iterator[Line]:

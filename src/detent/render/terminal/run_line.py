@@ -25,7 +25,7 @@ from detent.core.run.run_event import (
 from detent.core.session.session import Session
 from detent.core.workflow.graph import Phase
 from detent.core.workflow.phase_title import own_title, titled
-from detent.render.next_commands import GO_ON
+from detent.render.next_commands import go_on
 from detent.render.terminal.canvas import Canvas
 from detent.render.tokens import tokens_text
 
@@ -48,7 +48,7 @@ def run_lines(
     head = f"{event.at.astimezone(zone):%H:%M:%S}  {canvas.pad(name, where)}  "
     margin = " " * (_TIME + where + 2)
     lines: list[str] = []
-    for text, colour in _texts(event, left_out):
+    for text, colour in _texts(event, left_out, session):
         for shown in _fitting(event, text, len(margin), canvas):
             lines.append((margin if lines else head) + (canvas.paint(shown, colour) if colour else shown))
     return [*lines, *(_command(event.way_out, margin, canvas) if isinstance(event, PersonNeeded) else ())]
@@ -93,7 +93,7 @@ def _margin(session: Session, phase: Phase, columns: int) -> tuple[str, str]:
     return f"{place}{phase.key}", title if len(phase.key) <= room else titled(phase)
 
 
-def _texts(event: RunEvent, left_out: str) -> Iterator[tuple[str, str]]:
+def _texts(event: RunEvent, left_out: str, session: Session | None) -> Iterator[tuple[str, str]]:
     """Text and colour of each line. `left_out` of the name of the phase has no room in the margin."""
     match event:
         case RunStarted():
@@ -126,7 +126,7 @@ def _texts(event: RunEvent, left_out: str) -> Iterator[tuple[str, str]]:
             if event.choices:
                 yield f"one of: {', '.join(event.choices)}", ""
         case RunEnded():
-            on = f"; {GO_ON} goes on" if event.end is End.PAUSED else ""
+            on = f"; {go_on(session)} goes on" if event.end is End.PAUSED else ""
             yield f"run {event.end}{f': {event.said}' if event.said else ''}{on}", "bold"
 
 

@@ -1,4 +1,4 @@
-"""Temporary directories of checks. A killed check leaves its directory behind, and the next check removes it."""
+"""Temporary directories. A killed process leaves its directory behind, and the next of the same kind removes it."""
 
 import fcntl
 import os
@@ -28,7 +28,7 @@ def scratch_directory(kind: str, parent: str | None = None) -> Iterator[str]:
 
 
 def _remove_abandoned(parent: str, prefix: str) -> None:
-    """Remove the directories of this account whose process has ended. A failure leaves them to the next check."""
+    """Remove the directories of this account whose process has ended. A failure leaves them to the next one."""
     with suppress(OSError), os.scandir(parent) as entries:
         for entry in entries:
             if not entry.name.startswith(prefix):

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import pytest
 
-from detent.engine.gates.scratch import scratch_directory
+from detent.store.scratch import scratch_directory
 
 LONG_AGO = (1_000_000_000, 1_000_000_000)
 HOLD = """
 import sys, time
-from detent.engine.gates.scratch import scratch_directory
+from detent.store.scratch import scratch_directory
 with scratch_directory("report", sys.argv[1]) as directory:
     print(directory, flush=True)
     time.sleep(300)
