@@ -54,12 +54,15 @@ ANSWERS = {
     "github actions": "ci.html",
     "disable the sandbox": "sandbox.html",
     "what is a corridor": "glossary.html",
+    "approve from my phone": "faq.html#can-i-approve-from-my-phone",
+    "file was not restored by rollback": "troubleshooting.html#a-rollback-did-not-restore-a-file",
+    "change the settings during a run": "faq.html#can-i-change-the-settings-during-a-run",
 }
 #: The answer is among this many results.
 _SHOWN = 4
 _PATIENCE_MS = 60_000
 _IS_SHOWN = """([answer, shown]) => [...document.querySelectorAll('.md-search-result__item > a')]
-    .slice(0, shown).some(link => link.getAttribute('href').includes(answer))"""
+    .slice(0, shown).some(link => link.getAttribute('href').replace(/[?][^#]*/, '').includes(answer))"""
 
 
 class _Quiet(SimpleHTTPRequestHandler):
@@ -69,7 +72,7 @@ class _Quiet(SimpleHTTPRequestHandler):
 
 @pytest.fixture(scope="module")
 def page(site):
-    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make test-ui installs it")
+    api = pytest.importorskip("playwright.sync_api", reason="Playwright is not installed: make test-docs installs it")
     program = chromium()
     if program is None:
         pytest.skip("no Chromium is installed: apt-get install chromium")
