@@ -1,5 +1,6 @@
 """Questions of users lead to the page that answers them, by the search of the site, without another host."""
 
+import string
 import threading
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
@@ -84,6 +85,8 @@ def page(site):
         opened = browser.new_page(viewport={"width": 1280, "height": 900})
         opened.elsewhere = []
         opened.on("request", lambda asked: _note(opened.elsewhere, asked.url, address))
+        opened.on("console", lambda message: opened.console.append(message.text))
+        opened.console = []
         opened.address = address
         yield opened
         browser.close()
@@ -101,3 +104,11 @@ def test_a_question_leads_to_its_page(page, question, answer):
     page.goto(f"{page.address}?q={quote(question)}")
     page.wait_for_function(_IS_SHOWN, arg=[answer, _SHOWN], timeout=_PATIENCE_MS)
     assert page.elsewhere == []
+
+
+def test_every_word_of_the_site_can_be_searched_for(page):
+    """Lunr takes a letter for the beginning of every word with it. One word that it stored wrongly fails the search."""
+    for letter in string.ascii_lowercase:
+        page.goto(f"{page.address}?q={letter}")
+        page.wait_for_function(_IS_SHOWN, arg=["html", 1], timeout=_PATIENCE_MS)
+    assert [text for text in page.console if "Invalid query" in text] == []
