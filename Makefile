@@ -88,6 +88,7 @@ pictures: $(READY)
 test-docs: $(READY)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[docs]' 2>/dev/null || echo "skipped: MkDocs cannot be installed"
 	@$(BIN)/python -m tests.machines
+	@$(BIN)/python -m tests.ui
 	$(BIN)/python -m pytest -q -rs -n 2 tests/book
 
 # Build, check and try a release of a clean checkout, in dist/; TAG=1 tags it. Nothing is uploaded.

@@ -127,7 +127,7 @@ def test_the_result_that_is_shown_has_every_field_that_a_command_can_hand_back()
 
     assert set(msgspec.json.decode(shown)) == set(Result.__struct_fields__)
     assert msgspec.json.decode(shown, type=Result).tokens.cost > 0
-    assert f"{TRY_LATER} a passing failure" in RUN
+    assert f"{TRY_LATER} a temporary failure" in RUN
 
 
 @pytest.mark.parametrize(

@@ -35,9 +35,9 @@ def run_gate(
 ) -> int:
     """Run the check of GATE now and record the receipt.
 
-    With --all every check that has a command, one after another, whatever the results are. What follows after `--` is
-    the test command of a gate that has none. For a `regression` gate it is the tests that show the bug: a test, a class
-    or a file. The exit code is 3 if the gate is still closed afterwards.
+    With --all, run every check that has a command, one after another, even if one fails. After `--`, give the test
+    command of a gate that has none, or the tests that show the bug for a `regression` gate: a test, a class or a file.
+    The exit code is 3 if the gate is still closed afterwards.
     """
     if every != (gate is None) or (every and command):
         raise click.UsageError("name a gate, or say --all")
@@ -125,8 +125,8 @@ def answer_gate(
 )
 @click.argument("gate")
 @click.argument("names", nargs=-1, metavar="[NAME]...")
-@click.option("--all", "every", is_flag=True, help="Accept every test that the last run lost.")
-@click.option("-m", "--reason", type=TEXT, required=True, help="Why the tests may be lost; it is recorded.")
+@click.option("--all", "every", is_flag=True, help="Accept everything that the last run named.")
+@click.option("-m", "--reason", type=TEXT, required=True, help="Why you accept it; it is recorded.")
 @_phase_option
 @session_option
 def accept_gate(
@@ -139,10 +139,9 @@ def accept_gate(
     phase: str | None,
     session: str | None,
 ) -> int:
-    """Accept that tests of the start are gone, or do not pass.
+    """Accept lost tests or findings that keep a gate closed.
 
-    Tests of the start are those that stood when the session began. `detent gates` names them. Only a person may
-    accept their loss.
+    A changed settings file can be accepted too. `detent gates` shows the names. Only a person may accept them.
     """
     if every == bool(names):
         raise click.UsageError("name the tests to accept, or say --all")
