@@ -64,10 +64,10 @@ def main(arguments: list[str], data: "bytes | None" = None) -> str:
         if not _is_answered_elsewhere(client, dialect, payload, by_plugin="--plugin" in arguments):
             return answer(client, dialect, payload, explain, is_alone=data is None)
         # A forged note must not switch the guard off, nor hide a change for longer than a turn: both hooks judge calls,
-        # and both look when a turn ends. What one of them has told the other does not tell. All else is left to one.
+        # and both look when a turn ends. Each change is told once. All else is left to the project's hook.
         if dialect.event(payload) == "pre_tool":
             return answer(client, dialect, payload, only_judges=True)
-        return _looked(client, dialect, payload) if dialect.event(payload) == "stop" else ""
+        return _answer_look(client, dialect, payload) if dialect.event(payload) == "stop" else ""
     except NeedsRunner:
         return _answered_outside(client, dialect, payload, text, by_plugin="--plugin" in arguments)
     except Exception as error:  # noqa: BLE001 - the outermost boundary: a crash must not let a guarded call through
@@ -281,7 +281,7 @@ def _before_tool(
         write_told(root + "/.workflow", text_of(payload.get("session_id")), notice)
     except OSError as error:
         # The answer about the call does not depend on words that cannot be kept.
-        _noted_failure(payload, error)
+        _note_failure(payload, error)
     return reply
 
 
@@ -367,7 +367,8 @@ def _look(client: str, dialect: "Dialect", payload: "Any", root: str) -> str:
     return _settings_notice(root)
 
 
-def _looked(client: str, dialect: "Dialect", payload: "Any") -> str:
+def _answer_look(client: str, dialect: "Dialect", payload: "Any") -> str:
+    """Answer with the changes that other programs made, and do nothing else."""
     from detent.clients.dialect import text_of
     from detent.hooks.files import project_root, project_roots
 
@@ -519,7 +520,7 @@ def _with_engine(client: str, dialect: "Dialect", payload: "Any") -> str:
 
 def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "BaseException") -> str:
     """Record the crash; deny the call with a reason if it may be guarded, and allow every other call."""
-    _noted_failure(payload, error)
+    _note_failure(payload, error)
     try:
         if dialect is None:
             from detent.clients import registry
@@ -536,7 +537,7 @@ def _crashed(client: str, dialect: "Dialect | None", payload: "Any", error: "Bas
     return ""
 
 
-def _noted_failure(payload: "Any", error: "BaseException") -> None:
+def _note_failure(payload: "Any", error: "BaseException") -> None:
     try:
         from detent.hooks.notes import note_failure
 
